@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef NEEDLE_NEEDLE_H
+#define NEEDLE_NEEDLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ground/base/buf.h"
+#include "ground/base/err.h"
+
+/* Finds known secrets in bytes, whatever common clothing they wear, and replaces them.
+ *
+ * Forms known: raw; base64 and base64url at all three alignments (the characters that the secret
+ * alone decides); hex in either case; percent-encoding as encodeURIComponent and as
+ * application/x-www-form-urlencoded do it and the full one (every byte %XX), hex digits of either
+ * case; JSON string escapes (\", \\, \/, \n and \uXXXX in either case, of minimal and of ASCII-only writers);
+ * and the JSON-escaped form once more (a JSON text inside a JSON string). One automaton scans all
+ * forms of all secrets in one pass.
+ *
+ * A needle is immutable once built and may be shared by streams and across fork(). Values live in
+ * memory that is locked and left out of core files where the machine allows it; the automaton
+ * holds them in parts, so it is treated alike. */
+struct needle;
+
+#define NEEDLE_SECRET_MIN 8          /* bytes; shorter values match by chance and are refused */
+#define NEEDLE_SECRET_MAX (16 * 1024) /* bytes */
+#define NEEDLE_SECRETS_MAX 256
+
+struct needle_secret {
+	const char *name; /* borrowed, copied by needle_new; shown in [redacted:NAME] */
+	const void *value;
+	size_t value_bytes;
+};
+
+/* Builds a needle. -EINVAL with a sentence naming the secret (never its value) when one is too
+ * short, too long, or there are too many; -ENOMEM. count may be 0: nothing ever matches. */
+int needle_new(const struct needle_secret *secrets, size_t count, struct needle **ret, struct err *err);
+void needle_free(struct needle *n); /* wipes; accepts NULL */
+size_t needle_secret_count(const struct needle *n);
+const char *needle_secret_name(const struct needle *n, size_t index);
+/* The longest form in bytes: the longest hold-back a stream can need is one less. */
+size_t needle_longest(const struct needle *n);
+
+/* Appends bytes to out with every occurrence replaced by [redacted:NAME]; overlapping and touching
+ * occurrences become one replacement (the name of the first). counts (needle_secret_count() of
+ * them, or NULL) grows per secret. Returns how many replacements, or -errno of out. Fast path:
+ * nothing found, one copy. */
+int needle_redact(const struct needle *n, const void *bytes, size_t size, struct buf *out,
+	uint64_t *counts);
+
+/* True when any form of any secret occurs. */
+bool needle_occurs(const struct needle *n, const void *bytes, size_t size);
+
+/* The same over a stream that arrives in pieces: what may be the beginning of a secret is held back
+ * until it is decided. The owner bounds the wait: after at most 200 ms it calls
+ * needle_stream_flush(), which gives up what is held (a secret finished later is then seen as
+ * *split*: counted, not unwritten). */
+struct needle_stream;
+
+struct needle_stream *needle_stream_new(const struct needle *n); /* n is borrowed */
+void needle_stream_free(struct needle_stream *s);                /* wipes; accepts NULL */
+int needle_stream_write(struct needle_stream *s, const void *bytes, size_t size, struct buf *out,
+	uint64_t *counts);
+size_t needle_stream_held(const struct needle_stream *s); /* bytes held back */
+int needle_stream_flush(struct needle_stream *s, struct buf *out, uint64_t *counts);
+
+/* Watches pieces that were recorded one by one (one event each) and tells when a secret lay across
+ * their borders. Feed every piece in order; returns how many secrets were completed in this piece
+ * that began in an earlier one. */
+struct needle_seam;
+
+struct needle_seam *needle_seam_new(const struct needle *n);
+void needle_seam_free(struct needle_seam *s);
+unsigned needle_seam_feed(struct needle_seam *s, const void *bytes, size_t size);
+
+#endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ground/base/clock.h"
+#include "ground/base/err.h"
+#include "ground/terms/event.h"
+#include "ground/terms/id.h"
+#include "ground/terms/msg.h"
+#include "ground/terms/outcome.h"
+
+/* The store: events are the record, everything else is derived from them or named by them.
+ *
+ *   manifests/<digest>.json   canonical manifests            runs/<run>.json   what was asked for
+ *   events/<attempt>.jsonl    one event per line, chained    seals.jsonl       signed heads, chained
+ *   blobs/sha256/ab/cdef…     content, 0444                  trials/<attempt>/ verifier's files
+ *   index.sqlite              derived, can be rebuilt        live/, work/, lock
+ *
+ * Formats, to the byte: docs/record.md. Events of one attempt are written by whoever holds the lock
+ * (flock) on its file; seals by whoever holds the lock on seals.jsonl; rows by the engine that owns
+ * the run. */
+
+/* ---- the directory ---------------------------------------------------------------------------- */
+
+struct store;
+
+enum store_open_flag {
+	STORE_CREATE = 1 << 0, /* make it (0700, with .gitignore "*") when it is not there */
+};
+
+int store_open(const char *path, unsigned flags, struct store **ret, struct err *err);
+void store_close(struct store *s);        /* accepts NULL */
+const char *store_path(const struct store *s); /* absolute */
+int store_fd(const struct store *s);           /* O_PATH of the directory, borrowed */
+bool store_is_loose(const struct store *s);    /* others may read it */
+
+/* Writes a file beside its place and links or renames it in, with fdatasync of file and directory. name is relative to
+ * the store. store_put_once leaves an equal existing file alone (manifests, runs). */
+int store_put_once(struct store *s, const char *name, const void *bytes, size_t size, struct err *err);
+int store_put(struct store *s, const char *name, const void *bytes, size_t size, struct err *err);
+
+/* ---- an attempt's events ------------------------------------------------------------------------ */
+
+/* A log appends lines, numbers, stamps and chains them. Lines gather in memory and are written by
+ * event_log_flush; a decision is flushed before it takes effect. Not for concurrent use. */
+struct event_log;
+
+#define EVENT_DATA_MAX (2 * 1024 * 1024) /* bytes of data in one line */
+
+/* Makes events/<attempt>.jsonl (it must not exist) and takes its lock (-EWOULDBLOCK when held). */
+int event_log_create(struct store *s, const struct id *attempt, const uint8_t manifest[32],
+	struct event_log **ret, struct err *err);
+/* Goes on with a file that holds whole lines already, its lock held through fd (taken on success).
+ * fd must be open for reading and writing. A torn tail is cut off into ret_torn_bytes and stays in
+ * a file beside (<name>.torn). */
+int event_log_adopt(int fd, const struct id *attempt, const uint8_t manifest[32],
+	struct event_log **ret, struct err *err);
+/* Opens an existing log by id and adopts it: for orphans. -EWOULDBLOCK: its steward lives. */
+int event_log_claim(struct store *s, const struct id *attempt, struct event_log **ret, struct err *err);
+/* Counts and chains, writes nowhere: for runs without a record. */
+struct event_log *event_log_memory(const struct id *attempt, const uint8_t manifest[32]);
+void event_log_close(struct event_log *l); /* flushes what it can; accepts NULL */
+
+int event_log_fd(const struct event_log *l); /* borrowed; -1 for a memory log */
+/* data must be a JSON object's bytes without bytes below 0x20: -EINVAL otherwise. -ENOSPC and the
+ * like come from flush. */
+int event_log_append(struct event_log *l, enum event_type type, const void *data, size_t size,
+	struct err *err);
+int event_log_flush(struct event_log *l, struct err *err);
+int event_log_sync(struct event_log *l, struct err *err); /* flush, then fdatasync */
+size_t event_log_pending(const struct event_log *l);      /* bytes not yet flushed */
+
+struct event_head {
+	uint8_t hash[32];
+	uint64_t count, bytes; /* lines and bytes up to and with the last one */
+};
+void event_log_head(const struct event_log *l, struct event_head *ret);
+
+/* ---- blobs --------------------------------------------------------------------------------------- */
+
+/* An unnamed file in the store for content on its way to becoming a blob (O_TMPFILE, or an unlinked
+ * one). Link it once its digest is known. */
+int store_blob_open(struct store *s, int *ret_fd, struct err *err);
+/* Syncs, makes it 0444 and links it as its digest; an equal blob is left alone. fd stays the caller's. */
+int store_blob_link(struct store *s, int fd, const uint8_t sha256[32], struct err *err);
+int store_blob_put(struct store *s, const void *bytes, size_t size, uint8_t ret_sha256[32], struct err *err);
+/* Opens for reading; -ENOENT. */
+int store_blob_get(struct store *s, const uint8_t sha256[32], int *ret_fd, struct err *err);
+int store_sync_directories(struct store *s, struct err *err); /* after linking, before sealing */
+
+/* ---- seals ---------------------------------------------------------------------------------------- */
+
+/* The key lives in $XDG_STATE_HOME/hemra/keys (made at first use), beside it the last seal's digest
+ * and count per store. */
+struct seal_key;
+
+int seal_key_open(struct seal_key **ret, struct err *err);
+void seal_key_close(struct seal_key *k); /* wipes; accepts NULL */
+const char *seal_key_directory(void);    /* absolute, borrowed; covered in every box */
+
+/* Appends a seal line under the lock of seals.jsonl, synced. local marks that the agent had the
+ * operator's rights. */
+int store_seal(struct store *s, struct seal_key *k, const struct id *attempt,
+	const struct event_head *head, bool local, struct err *err);
+
+/* ---- the index ------------------------------------------------------------------------------------ */
+
+/* SQLite (WAL, STRICT, append-only triggers); derived from the events. */
+struct index;
+
+int index_open(struct store *s, bool write, struct index **ret, struct err *err); /* migrates when write */
+void index_close(struct index *x); /* accepts NULL */
+
+struct index_attempt {
+	struct id run, attempt;
+	unsigned index, of;
+	const char *harness, *task; /* borrowed; in results until the next row */
+	const char *manifest;       /* hex */
+	const char *sandbox;
+	unsigned weaker;
+	struct wall planned, settled; /* settled.us 0: not yet */
+	enum state state;
+	enum outcome outcome; /* meaningful in state done */
+	const char *reason;
+	bool graded;
+	double score;
+	int64_t duration_ms;
+	struct usage usage;
+	uint64_t events, event_bytes, artifact_bytes;
+	bool removed; /* a tombstone stands for it */
+};
+
+struct index_artifact {
+	struct id attempt;
+	const char *path, *role;
+	uint64_t bytes;
+	uint8_t sha256[32], raw_sha256[32];
+	bool declared;
+};
+
+struct index_run {
+	struct id run;
+	struct wall created;
+	const char *file;  /* the run file as named, or "exec" */
+	unsigned attempts, done, graded;
+	double score_mean; /* over graded ones */
+	uint64_t bytes;
+};
+
+int index_put_run(struct index *x, const struct id *run, struct wall created, const char *file, struct err *err);
+int index_put_planned(struct index *x, const struct index_attempt *a, struct err *err);
+int index_put_state(struct index *x, const struct id *attempt, enum state s, struct wall at, struct err *err);
+int index_put_artifact(struct index *x, const struct index_artifact *a, struct err *err);
+int index_put_settled(struct index *x, const struct index_attempt *a, struct err *err);
+int index_put_removed(struct index *x, const struct id *attempt, struct wall at, const char *why, struct err *err);
+
+typedef int index_run_fn(void *context, const struct index_run *row);         /* non-zero stops */
+typedef int index_attempt_fn(void *context, const struct index_attempt *row); /* non-zero stops */
+typedef int index_artifact_fn(void *context, const struct index_artifact *row);
+int index_each_run(struct index *x, index_run_fn *fn, void *context, struct err *err);           /* newest first */
+int index_each_attempt(struct index *x, const struct id *run, index_attempt_fn *fn, void *context, struct err *err); /* run NULL: all, oldest first */
+int index_each_artifact(struct index *x, const struct id *attempt, index_artifact_fn *fn, void *context, struct err *err);
+int index_get_attempt(struct index *x, const struct id *attempt, index_attempt_fn *fn, void *context, struct err *err);
+/* The one run or attempt whose id begins with prefix: -ENOENT, -EEXIST (the sentence lists some),
+ * -EINVAL under four characters. */
+int index_find(struct index *x, const char *prefix, struct id *ret, bool *ret_is_run, struct err *err);
+/* How many characters make this id unique among all: at least 4. */
+unsigned index_shortest(struct index *x, const struct id *id);
+
+/* Builds the index anew from runs/, manifests/ and events/ (reads what agents wrote: call it in a
+ * locked child, which hands typed rows to write through the functions above). */
+int index_rebuild(struct store *s, struct err *err);
+
+/* ---- whole attempts ------------------------------------------------------------------------------- */
+
+/* Recomputes everything: lines, chains, seals, blobs, manifests, index. Each finding is one kind of
+ * tampering or damage, named; verify itself never changes a byte. Reads what agents wrote: call it in a
+ * locked child. Returns how many findings that mean the record does not hold; -errno when it
+ * could not look. */
+
+struct store_finding {
+	const char *kind;  /* "line.changed", "seal.missing", … docs/record.md lists all */
+	bool damning;      /* false: a remark (an attempt that still runs, a torn tail that was stated) */
+	const char *where; /* attempt id, file or blob */
+	uint64_t line;     /* 0 when it is not about a line */
+	const char *sentence;
+};
+typedef void store_finding_fn(void *context, const struct store_finding *f);
+int store_verify(struct store *s, const struct id *only /* may be NULL */, store_finding_fn *fn,
+	void *context, struct err *err);
+
+/* Writes manifest, record, events.jsonl, artifact blobs, seal and public key to a new directory that
+ * verifies without the store. */
+int store_export(struct store *s, struct index *x, const struct id *attempt_or_run, bool is_run, const char *directory, struct err *err);
+/* Verifies an exported directory. */
+int store_verify_export(const char *directory, store_finding_fn *fn, void *context, struct err *err);
+
+/* Removes an attempt's events, trial files and blobs that nothing else names; leaves a tombstone in seals.jsonl
+ * that says when and why. Refuses a living one (-EBUSY). */
+int store_remove(struct store *s, struct index *x, struct seal_key *k, const struct id *attempt, const char *why, uint64_t *ret_bytes, struct err *err);
+
+struct store_gc {
+	int64_t older_than_ms; /* 0: not by age */
+	uint64_t keep_work_bytes; /* kept workspaces beyond this go, oldest first */
+	bool dry_run;
+	uint64_t blobs, work_directories, bytes; /* results */
+};
+int store_gc(struct store *s, struct index *x, struct seal_key *k, struct store_gc *gc, struct err *err);
+
+#endif
