@@ -12,19 +12,20 @@
 /* Finds known secrets in bytes, whatever common clothing they wear, and replaces them.
  *
  * Forms known: raw; base64 and base64url at all three alignments (the characters that the secret
- * alone decides); hex in either case; percent-encoding as encodeURIComponent and as
- * application/x-www-form-urlencoded do it and the full one (every byte %XX), hex digits of either
- * case; JSON string escapes (\", \\, \/, \n and \uXXXX in either case, of minimal and of ASCII-only writers);
- * and the JSON-escaped form once more (a JSON text inside a JSON string). One automaton scans all
- * forms of all secrets in one pass.
+ * alone decides); hex; percent-encoding as encodeURIComponent, encodeURI, RFC 3986 and
+ * application/x-www-form-urlencoded do it and the full one (every byte %XX); JSON string escapes
+ * (\", \\, \/, \n and \uXXXX as minimal, ASCII-only and HTML-safe writers place them, and every
+ * character as \uXXXX); and the JSON-escaped form once more (a JSON text inside a JSON string). Hex
+ * digits may be of either case, also mixed. One automaton scans all forms of all secrets in one pass.
+ * Not known: base64 broken into lines, compression, ciphers, a value taken apart by its sender.
  *
  * A needle is immutable once built and may be shared by streams and across fork(). Values live in
  * memory that is locked and left out of core files where the machine allows it; the automaton
  * holds them in parts, so it is treated alike. */
 struct needle;
 
-#define NEEDLE_SECRET_MIN 8          /* bytes; shorter values match by chance and are refused */
-#define NEEDLE_SECRET_MAX (16 * 1024) /* bytes */
+#define NEEDLE_SECRET_MIN  8           /* bytes; shorter values match by chance and are refused */
+#define NEEDLE_SECRET_MAX  (16 * 1024) /* bytes */
 #define NEEDLE_SECRETS_MAX 256
 
 struct needle_secret {
@@ -34,34 +35,47 @@ struct needle_secret {
 };
 
 /* Builds a needle. -EINVAL with a sentence naming the secret (never its value) when one is too
- * short, too long, or there are too many; -ENOMEM. count may be 0: nothing ever matches. */
-int needle_new(const struct needle_secret *secrets, size_t count, struct needle **ret, struct err *err);
+ * short, too long, there are too many, or a name is not 1 to 128 printable ASCII characters without
+ * quote and backslash; -E2BIG when together they need more than 128 MiB; -ENOMEM. count may be 0:
+ * nothing ever matches. */
+int needle_new(
+	const struct needle_secret *secrets, size_t count, struct needle **ret, struct err *err);
 void needle_free(struct needle *n); /* wipes; accepts NULL */
 size_t needle_secret_count(const struct needle *n);
 const char *needle_secret_name(const struct needle *n, size_t index);
-/* The longest form in bytes: the longest hold-back a stream can need is one less. */
+/* The longest form in bytes. A stream holds back at most one less, and 12 more where those bytes
+ * begin inside an escape. */
 size_t needle_longest(const struct needle *n);
 
 /* Appends bytes to out with every occurrence replaced by [redacted:NAME]; overlapping and touching
- * occurrences become one replacement (the name of the first). counts (needle_secret_count() of
- * them, or NULL) grows per secret. Returns how many replacements, or -errno of out. Fast path:
- * nothing found, one copy. */
-int needle_redact(const struct needle *n, const void *bytes, size_t size, struct buf *out,
-	uint64_t *counts);
+ * occurrences become one replacement, with the name of the one that begins first (among those, that
+ * ends first). A replacement takes whole UTF-8 characters and whole JSON escapes, up to 11 bytes
+ * more than the occurrence, so what was valid inside a JSON string stays valid. counts
+ * (needle_secret_count() of them, or NULL) grows by one for each secret in each replacement. Returns
+ * how many replacements, or -errno of out. Fast path: nothing found, one copy. */
+int needle_redact(
+	const struct needle *n, const void *bytes, size_t size, struct buf *out, uint64_t *counts);
+
+/* The same for bytes that are one JSON value, which they stay: a number that holds a secret becomes
+ * the string "[redacted:NAME]". What cannot be replaced in place (an occurrence that crosses the
+ * end of a string, two keys that could become the same) turns the whole value into
+ * {"redacted":"NAME"}. Bytes that are no JSON are redacted as well, to no particular shape. */
+int needle_redact_json(
+	const struct needle *n, const void *json, size_t size, struct buf *out, uint64_t *counts);
 
 /* True when any form of any secret occurs. */
 bool needle_occurs(const struct needle *n, const void *bytes, size_t size);
 
-/* The same over a stream that arrives in pieces: what may be the beginning of a secret is held back
- * until it is decided. The owner bounds the wait: after at most 200 ms it calls
- * needle_stream_flush(), which gives up what is held (a secret finished later is then seen as
- * *split*: counted, not unwritten). */
+/* The same over a stream that arrives in pieces, with the same output however it was cut: what may
+ * be the beginning of a secret is held back until it is decided. The owner bounds the wait: after at
+ * most 200 ms it calls needle_stream_flush(), which gives up what is held (a secret finished later is
+ * then seen as *split*: counted, its rest replaced, its beginning not unwritten). */
 struct needle_stream;
 
 struct needle_stream *needle_stream_new(const struct needle *n); /* n is borrowed */
 void needle_stream_free(struct needle_stream *s);                /* wipes; accepts NULL */
-int needle_stream_write(struct needle_stream *s, const void *bytes, size_t size, struct buf *out,
-	uint64_t *counts);
+int needle_stream_write(
+	struct needle_stream *s, const void *bytes, size_t size, struct buf *out, uint64_t *counts);
 size_t needle_stream_held(const struct needle_stream *s); /* bytes held back */
 int needle_stream_flush(struct needle_stream *s, struct buf *out, uint64_t *counts);
 

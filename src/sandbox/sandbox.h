@@ -15,6 +15,25 @@
  * waits for the word to go, becomes the parent of the command and ends when its control stream ends.
  * All calls are made by one steward; nothing here blocks longer than it says. */
 
+/* Rules that a test leaves out of a box, to see the claim flip that stands on them. Only tests set
+ * them: no file, flag or message carries them. */
+enum box_without {
+	BOX_WITHOUT_NETWORK = 1 << 0,      /* no network namespace of its own */
+	BOX_WITHOUT_LOOPBACK = 1 << 1,     /* lo stays down */
+	BOX_WITHOUT_READONLY = 1 << 2,     /* / stays writable, for everybody */
+	BOX_WITHOUT_ABSENCE = 1 << 3,      /* the operator's home and /run are bound in */
+	BOX_WITHOUT_COVER = 1 << 4,        /* covered paths are left visible */
+	BOX_WITHOUT_OWN_PROC = 1 << 5,     /* the host's /proc instead of an own one */
+	BOX_WITHOUT_PROC_SYS = 1 << 6,     /* /proc/sys is not read-only */
+	BOX_WITHOUT_CAPABILITIES = 1 << 7, /* capabilities are not dropped */
+	BOX_WITHOUT_NO_NEW_PRIVS = 1 << 8, /* goes only together with --weaker seccomp and landlock */
+	BOX_WITHOUT_CORE_LIMIT = 1 << 9,
+	BOX_WITHOUT_CLOSING = 1 << 10,     /* a descriptor too many stays open */
+	BOX_WITHOUT_USER = 1 << 11,        /* the command stays uid 0 of the namespace, pid 1 traceable */
+	BOX_WITHOUT_LIMITS = 1 << 12,      /* no limit is set */
+	BOX_WITHOUT_GIT = 1 << 13,         /* git_protected is not honoured */
+};
+
 /* What to build and run. Everything is borrowed for the call. */
 struct box_spec {
 	const char *name;      /* attempt id, with a suffix for a verifier's box; names cgroups */
@@ -31,7 +50,8 @@ struct box_spec {
 	int stdio[3];          /* the box's ends of standard input, output, error; stay the caller's */
 	uid_t owner_uid;       /* who on the host owns files that the box's user makes: sandbox_owner() */
 	gid_t owner_gid;
-	bool probe_only;       /* doctor: never go */
+	bool probe_only;       /* doctor: never go; argv may be NULL */
+	unsigned without;      /* enum box_without; 0 but in tests */
 };
 
 enum box_report_type {
@@ -44,6 +64,10 @@ enum box_report_type {
 	BOX_REPORT_DEAD,   /* nothing of the box is left; survivors were killed: survivor_count */
 };
 
+/* Order: CLAIMs, ARMED, RUNNING, EXITED, DEAD. FAILED or EXEC_FAILED comes in the place of what cannot
+ * follow any more (a command that is not in the box is told instead of ARMED), then DEAD. DEAD always
+ * comes, once, and last, unless the box is freed before; a box that is killed may have no EXITED. The
+ * end of the command's first process ends the box: pid 1 kills what it left behind and ends too. */
 struct box_report {
 	enum box_report_type type;
 	struct claim_result claim;

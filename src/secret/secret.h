@@ -10,15 +10,18 @@
 /* References to secrets and their values.
  *
  *   env:NAME         a variable of hemra's own environment
- *   file:/path       a regular file of the operator's, not readable by others; one final newline is cut
- *   credential:NAME  $CREDENTIALS_DIRECTORY/NAME, as systemd's LoadCredential= lays it out
+ *   file:/path       a regular file (no symbolic link) that belongs to the operator or to root and
+ *                    that neither group nor others may read; one final newline is cut
+ *   credential:NAME  $CREDENTIALS_DIRECTORY/NAME, as systemd's LoadCredential= lays it out: a
+ *                    regular file that others may not read; one final newline is cut
  *   keyring: and command: are not built yet and are refused by that name
  *
  * The engine only checks that a reference exists; a steward reads values, into locked memory. */
 
 /* Is the reference well formed and is something there? No value is kept. Errors name the variable
- * or path, never a value: -EINVAL form, -ENOENT nothing there, -EACCES readable by others,
- * -ENOTSUP a source that is not built yet. */
+ * or path, never a value: -EINVAL the form, or no regular file; -ENOENT nothing there, or it is
+ * empty; -EACCES readable by others or another user's; -E2BIG over 16 KiB; -ENOTSUP a source that is
+ * not built yet; whatever open(2) says. */
 int secret_check(const char *reference, struct err *err);
 
 /* A set of named values in memory that is locked and left out of core files. */
@@ -35,7 +38,8 @@ const char *secret_set_name(const struct secret_set *s, size_t index);
 const char *secret_set_value(const struct secret_set *s, const char *name, size_t *ret_bytes);
 
 /* Removes every variable that an env: reference names from this process's environment, and wipes
- * the bytes where they stood, so that /proc/self/environ no longer shows them. */
+ * the bytes where they stood, so that /proc/self/environ no longer shows them. Other references are
+ * passed over. For single-threaded processes, as all of environ(7). */
 void secret_forget_environment(const char *const *references, size_t count);
 
 /* Makes this process unreadable: not dumpable, no core file. -errno. */

@@ -18,7 +18,7 @@
  *   manifests/<digest>.json   canonical manifests            runs/<run>.json   what was asked for
  *   events/<attempt>.jsonl    one event per line, chained    seals.jsonl       signed heads, chained
  *   blobs/sha256/ab/cdef…     content, 0444                  trials/<attempt>/ verifier's files
- *   index.sqlite              derived, can be rebuilt        live/, work/, lock
+ *   index.sqlite              derived, can be rebuilt        live/, work/, lock, id
  *
  * Formats, to the byte: docs/record.md. Events of one attempt are written by whoever holds the lock
  * (flock) on its file; seals by whoever holds the lock on seals.jsonl; rows by the engine that owns
@@ -37,6 +37,7 @@ void store_close(struct store *s);        /* accepts NULL */
 const char *store_path(const struct store *s); /* absolute */
 int store_fd(const struct store *s);           /* O_PATH of the directory, borrowed */
 bool store_is_loose(const struct store *s);    /* others may read it */
+const char *store_id(const struct store *s);   /* 32 hex digits, made once; "" when its file is gone */
 
 /* Writes a file beside its place and links or renames it in, with fdatasync of file and directory. name is relative to
  * the store. store_put_once leaves an equal existing file alone (manifests, runs). */
@@ -55,8 +56,9 @@ struct event_log;
 int event_log_create(struct store *s, const struct id *attempt, const uint8_t manifest[32],
 	struct event_log **ret, struct err *err);
 /* Goes on with a file that holds whole lines already, its lock held through fd (taken on success).
- * fd must be open for reading and writing. A torn tail is cut off into ret_torn_bytes and stays in
- * a file beside (<name>.torn). */
+ * fd must be open for reading and writing. A torn tail is cut off (event_log_torn says how much) and stays in
+ * a file beside (<name>.<offset>.torn), and a loss event that says so is appended. -EBADMSG: a line
+ * does not fit the chain. -ENODATA: not one whole line. */
 int event_log_adopt(int fd, const struct id *attempt, const uint8_t manifest[32],
 	struct event_log **ret, struct err *err);
 /* Opens an existing log by id and adopts it: for orphans. -EWOULDBLOCK: its steward lives. */
@@ -67,12 +69,17 @@ void event_log_close(struct event_log *l); /* flushes what it can; accepts NULL 
 
 int event_log_fd(const struct event_log *l); /* borrowed; -1 for a memory log */
 /* data must be a JSON object's bytes without bytes below 0x20: -EINVAL otherwise. -ENOSPC and the
- * like come from flush. */
+ * like come from flush, which keeps what it could not write for the next try. -ENOBUFS: more than
+ * EVENT_PENDING_MAX bytes wait for a flush. */
+#define EVENT_PENDING_MAX (16 * 1024 * 1024)
 int event_log_append(struct event_log *l, enum event_type type, const void *data, size_t size,
 	struct err *err);
 int event_log_flush(struct event_log *l, struct err *err);
 int event_log_sync(struct event_log *l, struct err *err); /* flush, then fdatasync */
 size_t event_log_pending(const struct event_log *l);      /* bytes not yet flushed */
+/* The time in the last line's "ts": rows of the index carry exactly this time. */
+struct wall event_log_at(const struct event_log *l);
+uint64_t event_log_torn(const struct event_log *l); /* bytes that adopting cut off */
 
 struct event_head {
 	uint8_t hash[32];
@@ -87,6 +94,10 @@ void event_log_head(const struct event_log *l, struct event_head *ret);
 int store_blob_open(struct store *s, int *ret_fd, struct err *err);
 /* Syncs, makes it 0444 and links it as its digest; an equal blob is left alone. fd stays the caller's. */
 int store_blob_link(struct store *s, int fd, const uint8_t sha256[32], struct err *err);
+/* Copies a regular file, from its beginning, into a blob and hashes it on the way. -EFBIG: more than
+ * max_bytes; -EBUSY: its size changed meanwhile. fd's type and place were checked by the caller. */
+int store_blob_copy(struct store *s, int fd, uint64_t max_bytes, uint8_t ret_sha256[32],
+	uint64_t *ret_bytes, struct err *err);
 int store_blob_put(struct store *s, const void *bytes, size_t size, uint8_t ret_sha256[32], struct err *err);
 /* Opens for reading; -ENOENT. */
 int store_blob_get(struct store *s, const uint8_t sha256[32], int *ret_fd, struct err *err);
@@ -102,10 +113,27 @@ int seal_key_open(struct seal_key **ret, struct err *err);
 void seal_key_close(struct seal_key *k); /* wipes; accepts NULL */
 const char *seal_key_directory(void);    /* absolute, borrowed; covered in every box */
 
-/* Appends a seal line under the lock of seals.jsonl, synced. local marks that the agent had the
- * operator's rights. */
+/* Appends a seal line under the lock of seals.jsonl, synced, and moves the note beside the key. The
+ * line also names manifest, run and the digest of runs/<run>.json, taken from the first event. local
+ * marks that the agent had the operator's rights. */
 int store_seal(struct store *s, struct seal_key *k, const struct id *attempt,
 	const struct event_head *head, bool local, struct err *err);
+/* Removes this store's note beside the key: for a store that is thrown away. */
+int store_forget(struct store *s, struct err *err);
+
+/* ---- data of the events that rows are derived from ------------------------------------------------- */
+
+struct index_attempt;
+struct index_artifact;
+struct buf;
+/* Each appends one JSON object: what the index says and what the events say comes from one place. */
+void event_encode_planned(const struct index_attempt *a, struct buf *out);
+void event_encode_state(enum state s, struct buf *out);
+void event_encode_settled(const struct index_attempt *a, struct buf *out);
+/* media_type and refused may be NULL; a refused file has no blob and no row. */
+void event_encode_artifact(const struct index_artifact *a, const char *media_type,
+	const char *refused, struct buf *out);
+/* runs/<run>.json must hold "created" (wall_format) and "file" at its top level; more is welcome. */
 
 /* ---- the index ------------------------------------------------------------------------------------ */
 
@@ -171,15 +199,43 @@ int index_find(struct index *x, const char *prefix, struct id *ret, bool *ret_is
 /* How many characters make this id unique among all: at least 4. */
 unsigned index_shortest(struct index *x, const struct id *id);
 
-/* Builds the index anew from runs/, manifests/ and events/ (reads what agents wrote: call it in a
- * locked child, which hands typed rows to write through the functions above). */
+/* Where derived rows go. Any member may be NULL. Non-zero stops with that value. */
+struct index_sink {
+	void *context;
+	int (*run)(void *context, const struct id *run, struct wall created, const char *file);
+	int (*planned)(void *context, const struct index_attempt *a);
+	int (*state)(void *context, const struct id *attempt, enum state s, struct wall at);
+	int (*artifact)(void *context, const struct index_artifact *a);
+	int (*settled)(void *context, const struct index_attempt *a);
+	int (*removed)(void *context, const struct id *attempt, struct wall at, const char *why);
+};
+
+/* Reads runs/, manifests/, events/ and seals.jsonl and hands out every row they stand for, runs first.
+ * Reads what agents wrote and only reads: call it in a locked child, with index_pipe_sink() towards
+ * a parent that calls index_rebuild_from(). only may be NULL. A file that cannot be read as a
+ * record is left out (verify names it). */
+int store_derive(struct store *s, const struct id *only, const struct index_sink *sink, struct err *err);
+/* Rows as frames of fixed layout on a pipe. The sink's context is the descriptor, borrowed. */
+void index_pipe_sink(const int *fd, struct index_sink *ret);
+/* Replaces the whole index, in one transaction, by the rows that arrive on fd until a frame that says
+ * the end; -EPROTO when it does not come or a frame is not well-formed: then nothing is changed. An
+ * index that is no database any more is made anew. */
+int index_rebuild_from(struct store *s, int fd, struct err *err);
+int index_pipe_end(int fd, struct err *err);
+/* Both in this process, without a locked child. */
 int index_rebuild(struct store *s, struct err *err);
 
 /* ---- whole attempts ------------------------------------------------------------------------------- */
 
-/* Recomputes everything: lines, chains, seals, blobs, manifests, index. Each finding is one kind of
- * tampering or damage, named; verify itself never changes a byte. Reads what agents wrote: call it in a
- * locked child. Returns how many findings that mean the record does not hold; -errno when it
+/* Loads what verify compares the store with and what lies outside of its reach: the public keys that
+ * this user trusts (its own and those in the file "signers" beside it), the note beside the key, and a
+ * copy of the index's rows. Call it before the child is locked: verify itself then only reads
+ * beneath the store and needs no SQLite. Without this call store_verify does it. */
+int store_witness_load(struct store *s, struct err *err);
+
+/* Recomputes everything: lines, chains, seals, blobs, manifests, runs, index. Each finding is one kind
+ * of tampering or damage, named; verify itself never changes a byte. Reads what agents wrote: call it
+ * in a locked child. Returns how many findings mean that the record does not hold; -errno when it
  * could not look. */
 
 struct store_finding {
@@ -194,21 +250,27 @@ int store_verify(struct store *s, const struct id *only /* may be NULL */, store
 	void *context, struct err *err);
 
 /* Writes manifest, record, events.jsonl, artifact blobs, seal and public key to a new directory that
- * verifies without the store. */
+ * verifies without the store; of a run, one such directory per attempt beneath attempts/, and run.json.
+ * An attempt that is not sealed is refused (-EBUSY while it lives, -ENODATA else). */
 int store_export(struct store *s, struct index *x, const struct id *attempt_or_run, bool is_run, const char *directory, struct err *err);
-/* Verifies an exported directory. */
+/* Verifies an exported directory; only reads beneath it. Whose key it is, is the reader's to judge: a
+ * remark names it. */
 int store_verify_export(const char *directory, store_finding_fn *fn, void *context, struct err *err);
 
-/* Removes an attempt's events, trial files and blobs that nothing else names; leaves a tombstone in seals.jsonl
- * that says when and why. Refuses a living one (-EBUSY). */
+/* Removes an attempt's events, trial and work files, and the manifest and blobs that nothing else
+ * names; first leaves a tombstone in seals.jsonl that says when and why. Refuses a living one
+ * (-EBUSY). Finishes a removal that was cut short. Holds `lock` exclusively. */
 int store_remove(struct store *s, struct index *x, struct seal_key *k, const struct id *attempt, const char *why, uint64_t *ret_bytes, struct err *err);
 
 struct store_gc {
-	int64_t older_than_ms; /* 0: not by age */
+	int64_t older_than_ms;    /* kept workspaces older than this go; 0: not by age */
 	uint64_t keep_work_bytes; /* kept workspaces beyond this go, oldest first */
 	bool dry_run;
-	uint64_t blobs, work_directories, bytes; /* results */
+	uint64_t blobs, work_directories, sockets, bytes; /* results */
 };
+/* Removes blobs that neither an event nor the index (x may be NULL) names, kept workspaces over the limits, and sockets of attempts that do
+ * not live. What a living attempt may be about to name stays. Leaves a line of kind "gc" in
+ * seals.jsonl when it removed anything but sockets. Holds `lock` exclusively. */
 int store_gc(struct store *s, struct index *x, struct seal_key *k, struct store_gc *gc, struct err *err);
 
 #endif

@@ -26,12 +26,13 @@ struct task {
 	char *environment; /* absolute path of environment/ */
 	char *tests;       /* absolute path of tests/, or NULL */
 	char *solution;    /* absolute path of solution/, or NULL */
-	struct plan_variable *env, *verifier_env, *solution_env; /* ${VAR} and ${VAR:-def} resolved */
+	struct plan_variable *env, *verifier_env,
+		*solution_env; /* ${VAR} and ${VAR:-def} resolved */
 	size_t env_count, verifier_env_count, solution_env_count;
 	int64_t agent_timeout_ms;    /* 0: none given */
 	int64_t verifier_timeout_ms; /* default 600,000 */
-	struct plan_limits limits;   /* cpus, memory_mb, storage_mb as the task asks; 0: not asked */
-	bool wants_network;          /* network_mode public (Harbor's default) or an allow-list: the operator's policy decides */
+	struct plan_limits limits; /* cpus, memory_mb, storage_mb as the task asks; 0: not asked */
+	bool wants_network; /* network_mode public (Harbor's default) or an allow-list: the operator's policy decides */
 	struct task_notice *warnings; /* unknown keys and the like */
 	size_t warning_count;
 	char **differences; /* e.g. "environment.network_mode = public"; what the operator's policy overrides */

@@ -11,13 +11,14 @@
 
 void buf_init(struct buf *b, size_t max)
 {
-	*b = (struct buf){ .max = max };
+	assert(max < SIZE_MAX); /* room for the terminator */
+	*b = (struct buf){.max = max};
 }
 
 void buf_done(struct buf *b)
 {
 	free(b->data);
-	*b = (struct buf){ .max = b->max };
+	*b = (struct buf){.max = b->max};
 }
 
 char *buf_room(struct buf *b, size_t size)
@@ -128,7 +129,7 @@ char *buf_take(struct buf *b)
 		text = calloc(1, 1);
 	if (text == NULL)
 		abort();
-	*b = (struct buf){ .max = b->max };
+	*b = (struct buf){.max = b->max};
 	return text;
 }
 

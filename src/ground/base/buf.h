@@ -13,11 +13,11 @@
  * nothing more is added, so a writer may add many pieces and ask buf_status() once. data is
  * NUL-terminated whenever len > 0 or after buf_text(). */
 struct buf {
-	char *data;      /* owned, may be NULL while len is 0 */
+	char *data; /* owned, may be NULL while len is 0 */
 	size_t len;
 	size_t capacity;
-	size_t max;      /* bytes, without the terminator */
-	int status;      /* 0 or the first -errno */
+	size_t max; /* bytes, without the terminator */
+	int status; /* 0 or the first -errno */
 };
 
 void buf_init(struct buf *b, size_t max);
@@ -27,7 +27,8 @@ int buf_add(struct buf *b, const void *bytes, size_t size);
 int buf_add_text(struct buf *b, const char *text);
 int buf_add_char(struct buf *b, char c);
 int buf_addf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int buf_vaddf(struct buf *b, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+int buf_vaddf(struct buf *b, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
 
 /* Makes room for size more bytes and returns where they go; call buf_grow() for what was written. */
 char *buf_room(struct buf *b, size_t size); /* NULL on failure */
@@ -38,6 +39,6 @@ const char *buf_text(struct buf *b);       /* "" when empty; borrowed until the 
 char *buf_take(struct buf *b);             /* the text, owned by the caller; b is empty after */
 void buf_drop(struct buf *b, size_t size); /* removes size bytes from the front */
 void buf_truncate(struct buf *b, size_t len);
-void buf_reset(struct buf *b);             /* empty, status 0, memory kept */
+void buf_reset(struct buf *b); /* empty, status 0, memory kept */
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int err_set(struct err *e, int code, const char *format, ...)
+int(err_set)(struct err *e, int code, const char *format, ...)
 {
 	va_list args;
 	const char *name;
@@ -18,15 +18,18 @@ int err_set(struct err *e, int code, const char *format, ...)
 		return -code;
 	e->code = code;
 	va_start(args, format);
-	(void)vsnprintf(e->text, sizeof(e->text), format, args); /* a cut sentence is still a sentence */
+	/* a cut sentence is still a sentence */
+	(void)vsnprintf(e->text, sizeof(e->text), format, args);
 	va_end(args);
 	name = strerrordesc_np(code);
 	used = strlen(e->text);
-	(void)snprintf(e->text + used, sizeof(e->text) - used, ": %s", name ? name : "unknown error");
+	if (name == NULL)
+		name = "unknown error";
+	(void)snprintf(e->text + used, sizeof(e->text) - used, ": %s", name);
 	return -code;
 }
 
-int err_say(struct err *e, int code, const char *format, ...)
+int(err_say)(struct err *e, int code, const char *format, ...)
 {
 	va_list args;
 
@@ -39,7 +42,7 @@ int err_say(struct err *e, int code, const char *format, ...)
 	return -code;
 }
 
-int err_add(struct err *e, const char *format, ...)
+int(err_add)(struct err *e, const char *format, ...)
 {
 	char before[sizeof(e->text)];
 	char after[sizeof(e->text)];

@@ -19,4 +19,17 @@ int err_say(struct err *e, int code, const char *format, ...) __attribute__((for
 /* On the way up: puts "<format>: " before the text. Returns the same -code. */
 int err_add(struct err *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+#ifdef __clang_analyzer__
+/* The analyzer sees no function of another file: without this it goes on after `return err_set(…)`
+ * as if that could have been a success. */
+#define err_negative(called, code)                                                                 \
+	({                                                                                         \
+		int negative_ = (called) < 0 ? -(code) : -1;                                       \
+		negative_ < 0 ? negative_ : -1;                                                    \
+	})
+#define err_set(e, code, ...) err_negative((err_set)(e, code, __VA_ARGS__), code)
+#define err_say(e, code, ...) err_negative((err_say)(e, code, __VA_ARGS__), code)
+#define err_add(e, ...)       err_negative((err_add)(e, __VA_ARGS__), 1)
+#endif
+
 #endif

@@ -21,7 +21,8 @@ void log_line(const char *file, int line, const char *format, ...)
 		on = getenv("HEMRA_DEBUG") != NULL;
 	if (!on)
 		return;
-	n = snprintf(text, sizeof(text), "hemra[%d] %s:%d: ", (int)getpid(), base ? base + 1 : file, line);
+	n = snprintf(text, sizeof(text), "hemra[%d] %s:%d: ", (int)getpid(), base ? base + 1 : file,
+		line);
 	if (n < 0 || (size_t)n >= sizeof(text) - 1)
 		return;
 	va_start(args, format);

@@ -13,8 +13,9 @@ static inline void own_close(int *fd)
 {
 	int saved = errno;
 
+	/* nothing useful can be done about a failure; the descriptor is gone either way */
 	if (*fd >= 0)
-		(void)close(*fd); /* nothing useful can be done; the descriptor is gone either way */
+		(void)close(*fd);
 	*fd = -1;
 	errno = saved;
 }

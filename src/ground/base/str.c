@@ -11,7 +11,7 @@
 
 struct str str_of(const char *text)
 {
-	return (struct str){ text, text != NULL ? strlen(text) : 0 };
+	return (struct str){text, text != NULL ? strlen(text) : 0};
 }
 
 bool str_is(struct str s, const char *text)
@@ -99,8 +99,8 @@ int str_parse_duration(const char *text, int64_t *ret_ms)
 	static const struct {
 		const char *name;
 		uint64_t ms;
-	} units[] = { { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 },
-		{ "d", 86400000 } };
+	} units[] = {
+		{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}, {"h", 3600000}, {"d", 86400000}};
 	const uint64_t ms_max = UINT64_C(10) * 366 * 86400000;
 	uint64_t value;
 	int r = parse_digits(&text, ms_max, &value);
@@ -159,7 +159,7 @@ int str_unhex(const char *text, size_t size, void *out)
  * A sequence that is right so far but ends at the span's end gives -1. */
 static int utf8_sequence(const unsigned char *p, size_t n, uint32_t *ret_rune)
 {
-	static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
 	uint32_t rune;
 	int length;
 
@@ -183,8 +183,9 @@ static int utf8_sequence(const unsigned char *p, size_t n, uint32_t *ret_rune)
 			return 0;
 		rune = rune << 6 | (p[i] & 0x3f);
 		/* the second byte alone decides overlong forms, surrogates and the upper end */
-		if (i == 1 && ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-				      (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)))
+		if (i == 1 &&
+			((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
+				(p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)))
 			return 0;
 	}
 	assert(rune >= least[length]);
@@ -192,7 +193,7 @@ static int utf8_sequence(const unsigned char *p, size_t n, uint32_t *ret_rune)
 	return length;
 }
 
-bool str_is_utf8(const char *bytes, size_t size)
+size_t str_utf8_prefix(const char *bytes, size_t size)
 {
 	const unsigned char *p = (const unsigned char *)bytes;
 	uint32_t rune;
@@ -211,10 +212,15 @@ bool str_is_utf8(const char *bytes, size_t size)
 		}
 		length = utf8_sequence(p + i, size - i, &rune);
 		if (length <= 0)
-			return false;
+			return i;
 		i += (size_t)length;
 	}
-	return true;
+	return size;
+}
+
+bool str_is_utf8(const char *bytes, size_t size)
+{
+	return str_utf8_prefix(bytes, size) == size;
 }
 
 size_t str_utf8_cut(const char *bytes, size_t size)

@@ -12,7 +12,7 @@ struct str {
 	size_t n;
 };
 
-#define STR(literal) ((struct str){ (literal), sizeof(literal) - 1 })
+#define STR(literal) ((struct str){(literal), sizeof(literal) - 1})
 
 struct str str_of(const char *text); /* NULL gives the empty span */
 bool str_is(struct str s, const char *text);
@@ -35,10 +35,13 @@ int str_unhex(const char *text, size_t size, void *out); /* exactly 2 * size dig
 
 /* The whole span is well-formed UTF-8: no overlong form, no surrogate, nothing over U+10FFFF. */
 bool str_is_utf8(const char *bytes, size_t size);
+/* How many bytes from the start are well-formed UTF-8: size when all are, else the offset of the
+ * first sequence that is not. */
+size_t str_utf8_prefix(const char *bytes, size_t size);
 /* How many bytes at the end of the span are the beginning of a UTF-8 sequence cut short: 0 to 3. */
 size_t str_utf8_cut(const char *bytes, size_t size);
 
-/* The candidate nearest to word (edit distance at most a third of its length), or NULL.
+/* The candidate nearest to word (edit distance at most a third of its length, and one), or NULL.
  * Candidates end with NULL. Used for did-you-mean. */
 const char *str_nearest(const char *word, const char *const *candidates);
 

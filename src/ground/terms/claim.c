@@ -10,7 +10,7 @@
 static const struct {
 	const char *name, *about;
 } claims[] = {
-#define X(id, text, why) [CLAIM_##id] = { text, why },
+#define X(id, text, why) [CLAIM_##id] = {text, why},
 	CLAIM_TABLE(X)
 #undef X
 };

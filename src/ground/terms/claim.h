@@ -20,10 +20,12 @@
 	X(NET_RAW, "box.net.raw", "raw and packet sockets are refused")                            \
 	X(NET_VSOCK, "box.net.vsock", "sockets of other families are refused")                     \
 	X(NET_LOOPBACK, "box.net.loopback", "processes of the box reach each other on 127.0.0.1")  \
-	X(PROC_OUTSIDE, "box.proc.outside", "only processes of the box are seen; pid 1 is hemra-init") \
+	X(PROC_OUTSIDE, "box.proc.outside",                                                        \
+		"only processes of the box are seen; pid 1 is hemra-init")                         \
 	X(PROC_PTRACE, "box.proc.ptrace", "pid 1 cannot be traced or read")                        \
 	X(PROC_SIGNAL, "box.proc.signal", "pid 1 cannot be killed")                                \
-	X(SYS_MOUNT, "box.sys.mount", "mount, umount, pivot_root and the new mount API are refused") \
+	X(SYS_MOUNT, "box.sys.mount",                                                              \
+		"mount, umount, pivot_root and the new mount API are refused")                     \
 	X(SYS_NAMESPACE, "box.sys.namespace", "no new namespace can be made or joined")            \
 	X(SYS_KERNEL, "box.sys.kernel", "bpf, perf, keyctl, io_uring, userfaultfd are refused")    \
 	X(SYS_ABI, "box.sys.abi", "x32 and i386 system calls are refused")                         \
@@ -31,7 +33,8 @@
 	X(PRIV_CAPABILITIES, "box.priv.capabilities", "no capability in any set")                  \
 	X(PRIV_NO_NEW, "box.priv.no_new", "no_new_privs is set")                                   \
 	X(PRIV_CORE, "box.priv.core", "no core file can be written")                               \
-	X(PRIV_FDS, "box.priv.fds", "no descriptor beyond standard input, output and error is open") \
+	X(PRIV_FDS, "box.priv.fds",                                                                \
+		"no descriptor beyond standard input, output and error is open")                   \
 	X(PRIV_SYSCTL, "box.priv.sysctl", "no kernel setting can be written")                      \
 	X(LIMIT_MEMORY, "box.limit.memory", "the memory limit that was asked for is in force")     \
 	X(LIMIT_PIDS, "box.limit.pids", "a process-count limit is in force")                       \
@@ -66,7 +69,7 @@ struct claim_expect {
 	uint8_t verdict; /* the verdict that is expected */
 };
 
-const char *claim_name(enum claim c);  /* "box.files.home" */
+const char *claim_name(enum claim c); /* "box.files.home" */
 const char *claim_about(enum claim c);
 int claim_parse(const char *name, enum claim *ret); /* -EINVAL */
 

@@ -16,7 +16,7 @@
 static const struct {
 	const char *name, *source, *data, *about;
 } types[] = {
-#define X(id, src, type, fields, why) [EVENT_##id] = { type, SOURCE_##src, fields, why },
+#define X(id, src, type, fields, why) [EVENT_##id] = {type, SOURCE_##src, fields, why},
 	EVENT_TABLE(X)
 #undef X
 };

@@ -10,7 +10,8 @@
 #define EVENT_TABLE(X)                                                                             \
 	X(ATTEMPT_PLANNED, RUNNER, "attempt.planned",                                              \
 		"run, attempt, index, of, harness, task, manifest, hemra",                         \
-		"first line: the attempt is planned; manifest is the digest of manifests/<digest>.json") \
+		"first line: the attempt is planned; manifest is the digest of "                   \
+		"manifests/<digest>.json")                                                         \
 	X(ATTEMPT_STATE, RUNNER, "attempt.state", "state", "the attempt entered a state")          \
 	X(ATTEMPT_SETTLED, RUNNER, "attempt.settled",                                              \
 		"outcome, reason, score, graded, usage, duration_ms, weaker",                      \
@@ -20,15 +21,20 @@
 	X(PROBE_RESULT, RUNNER, "probe.result", "claims, held, unexpected, duration_us",           \
 		"what the probe tried in this box and what came of it")                            \
 	X(HARNESS_HELLO, RUNNER, "harness.hello", "hello as sent", "the handshake's first half")   \
-	X(HARNESS_READY, HARNESS, "harness.ready", "ready as received", "the handshake's second half") \
-	X(HARNESS_START, RUNNER, "harness.start", "run.start as sent", "the task as the harness got it") \
-	X(HARNESS_MESSAGE, HARNESS, "harness.message", "event as received", "kinds message, thought") \
+	X(HARNESS_READY, HARNESS, "harness.ready", "ready as received",                            \
+		"the handshake's second half")                                                     \
+	X(HARNESS_START, RUNNER, "harness.start", "run.start as sent",                             \
+		"the task as the harness got it")                                                  \
+	X(HARNESS_MESSAGE, HARNESS, "harness.message", "event as received",                        \
+		"kinds message, thought")                                                          \
 	X(HARNESS_TOOL_CALL, HARNESS, "harness.tool_call", "event as received", "kind tool.call")  \
-	X(HARNESS_TOOL_RESULT, HARNESS, "harness.tool_result", "event as received", "kind tool.result") \
+	X(HARNESS_TOOL_RESULT, HARNESS, "harness.tool_result", "event as received",                \
+		"kind tool.result")                                                                \
 	X(HARNESS_USAGE, HARNESS, "harness.usage", "event as received", "kind usage")              \
 	X(HARNESS_OTHER, HARNESS, "harness.other", "line as received",                             \
 		"every other kind or type, kept as it came")                                       \
-	X(HARNESS_RESULT, HARNESS, "harness.result", "result as received", "the harness's own verdict on itself") \
+	X(HARNESS_RESULT, HARNESS, "harness.result", "result as received",                         \
+		"the harness's own verdict on itself")                                             \
 	X(HARNESS_CANCEL, RUNNER, "harness.cancel", "reason, grace_ms", "run.cancel was sent")     \
 	X(HARNESS_STDERR, STDERR, "harness.stderr", "text or b64", "a piece of standard error")    \
 	X(HARNESS_STDOUT, HARNESS, "harness.stdout", "text or b64",                                \
@@ -49,9 +55,12 @@
 	X(LOSS, RUNNER, "loss", "what, count", "something that could not be recorded, counted")    \
 	X(REDACTED, RUNNER, "redacted", "counts by name, split",                                   \
 		"how often each secret's value was replaced before it was written")                \
-	X(VERIFIER_START, VERIFIER, "verifier.start", "repeat, timeout_ms", "the verifier's box starts") \
-	X(VERIFIER_OUTPUT, VERIFIER, "verifier.output", "text or b64", "a piece of the verifier's output") \
-	X(VERIFIER_EXIT, VERIFIER, "verifier.exit", "code or signal, duration_ms", "the verifier ended") \
+	X(VERIFIER_START, VERIFIER, "verifier.start", "repeat, timeout_ms",                        \
+		"the verifier's box starts")                                                       \
+	X(VERIFIER_OUTPUT, VERIFIER, "verifier.output", "text or b64",                             \
+		"a piece of the verifier's output")                                                \
+	X(VERIFIER_EXIT, VERIFIER, "verifier.exit", "code or signal, duration_ms",                 \
+		"the verifier ended")                                                              \
 	X(SCORE, VERIFIER, "score", "graded, reward, rewards, source, reason, warnings",           \
 		"what the verifier's reward files said")                                           \
 	X(EXEC_STREAMS, RUNNER, "exec.streams", "stdin, stdout, stderr: bytes and sha256",         \

@@ -3,8 +3,7 @@
 
 #include "ground/terms/msg.h"
 
-static const char *const names[] = {
-	[MSG_NONE] = "none",
+static const char *const names[] = {[MSG_NONE] = "none",
 #define X(name, about) [MSG_##name] = #name,
 	MSG_TABLE(X)
 #undef X
@@ -18,8 +17,9 @@ const char *msg_type_name(enum msg_type type)
 
 const char *cancel_reason_name(enum cancel_reason reason)
 {
-	static const char *const reasons[] = { [CANCEL_OPERATOR] = "operator",
-		[CANCEL_DEADLINE] = "deadline", [CANCEL_LIMIT] = "limit" };
+	static const char *const reasons[] = {[CANCEL_OPERATOR] = "operator",
+		[CANCEL_DEADLINE] = "deadline",
+		[CANCEL_LIMIT] = "limit"};
 
 	static_assert(sizeof(reasons) / sizeof(reasons[0]) == CANCEL_REASON_COUNT, "names");
 	assert(reason < CANCEL_REASON_COUNT);

@@ -16,22 +16,22 @@
 
 /* X(NAME, what it carries) */
 #define MSG_TABLE(X)                                                                               \
-	/* engine → nursery */                                                                     \
+	/* engine → nursery */                                                                   \
 	X(SPAWN, "fds: engine socket, plan memfd, events file or none; starts a steward")          \
-	/* engine ↔ steward */                                                                     \
-	X(STATE, "value[0] state: the attempt entered a state")                                    \
+	/* engine ↔ steward */                                                                   \
+	X(STATE, "value[0] state, value[1] struct wall: the attempt entered a state")              \
 	X(SETTLED, "value[0] outcome, value[1] events, value[2] bytes, value[3] flags; payload: "  \
 		   "struct msg_settled")                                                           \
 	X(ROW_ARTIFACT, "value[0] bytes; payload: struct msg_artifact, then the path")             \
 	X(CANCEL, "value[0] enum cancel_reason; towards the steward and on to the warden")         \
 	X(FAILED, "the steward could not start; payload: struct err")                              \
-	/* steward → warden */                                                                     \
+	/* steward → warden */                                                                   \
 	X(FDS, "value[0] enum session_kind; fds: standard input, output, error of the box; "       \
 	       "payload: struct msg_session")                                                      \
 	X(LAUNCH, "the harness runs; payload: run.start's line, or the instruction")               \
 	X(STOPPED, "the box is dead: drain what the pipes still hold, then say done")              \
 	X(EXITED, "value[0] wait status of the harness's first process")                           \
-	/* warden → steward */                                                                     \
+	/* warden → steward */                                                                   \
 	X(EVENT, "value[0] enum event_type; payload: one JSON object's bytes")                     \
 	X(STREAM, "value[0] event_type of a raw stream; payload: its bytes, any bytes")            \
 	X(READY, "the warden is locked down, or (value[0] = 1) the harness shook hands")           \
@@ -39,7 +39,7 @@
 	X(RESULT, "value[0] outcome by the harness's own word; the harness should exit now")       \
 	X(BROKE, "value[0] outcome, value[1] offset; payload: sentence: stop the harness")         \
 	X(DONE, "payload: struct msg_done; the warden has nothing more to say")                    \
-	/* nursery → engine */                                                                     \
+	/* nursery → engine */                                                                   \
 	X(CHILD, "value[0] pid, value[1] wait status of a steward that ended")
 
 enum msg_type {
@@ -80,10 +80,13 @@ struct msg_session {
 	uint32_t reserved;
 	uint64_t line_bytes, events_bytes, stderr_bytes;
 	int64_t handshake_ms, cancel_grace_ms;
+	int64_t deadline_ms; /* told in hello; 0: none */
+	uint64_t artifact_files, artifact_bytes;
 };
 
 struct msg_done {
-	uint32_t outcome; /* enum outcome by what passed on the wire; the steward has the last word */
+	/* enum outcome by what passed on the wire; the steward has the last word */
+	uint32_t outcome;
 	uint32_t shook_hands;
 	uint32_t got_result;
 	uint32_t reserved;
@@ -102,6 +105,8 @@ struct msg_settled {
 	uint8_t head[32]; /* chain head after the last line */
 	double score;     /* meaningful with SETTLED_GRADED */
 	int64_t duration_ms;
+	int64_t settled_us; /* struct wall of the last line */
+	uint64_t artifact_bytes;
 	struct usage usage;
 	int32_t exit_status; /* exec: what the command's status maps to */
 	uint32_t unexpected; /* probe claims that did not come out as expected */

@@ -18,7 +18,7 @@ static_assert(sizeof(state_names) / sizeof(state_names[0]) == STATE_COUNT, "a st
 static const struct {
 	const char *name, *about;
 } outcomes[] = {
-#define X(name, text, why) [OUTCOME_##name] = { text, why },
+#define X(name, text, why) [OUTCOME_##name] = {text, why},
 	OUTCOME_TABLE(X)
 #undef X
 };

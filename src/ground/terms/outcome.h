@@ -25,7 +25,8 @@ enum state {
 
 #define OUTCOME_TABLE(X)                                                                           \
 	X(COMPLETED, "completed", "the harness said it was done")                                  \
-	X(REFUSED, "refused", "the harness declined the task, or needs a sign-in it was not given") \
+	X(REFUSED, "refused",                                                                      \
+		"the harness declined the task, or needs a sign-in it was not given")              \
 	X(AGENT_ERROR, "agent_error", "the harness reported an error of its own")                  \
 	X(AGENT_TIMEOUT, "agent_timeout", "the deadline passed")                                   \
 	X(LIMIT_EVENTS, "limit:events", "more bytes of events than allowed")                       \
@@ -37,7 +38,8 @@ enum state {
 	X(LIMIT_TOKENS, "limit:tokens", "more tokens than allowed")                                \
 	X(LIMIT_COST, "limit:cost", "more money than allowed")                                     \
 	X(PROTOCOL_ERROR, "protocol_error", "the harness broke the protocol")                      \
-	X(HANDSHAKE_FAILED, "handshake_failed", "no ready in time, or the harness ended before it") \
+	X(HANDSHAKE_FAILED, "handshake_failed",                                                    \
+		"no ready in time, or the harness ended before it")                                \
 	X(CRASHED, "crashed", "the harness ended without a result")                                \
 	X(CANCELLED, "cancelled", "the operator cancelled it")                                     \
 	X(TRIPPED, "tripped", "a decoy was touched")                                               \

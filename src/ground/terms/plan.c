@@ -10,14 +10,18 @@
 
 #include "ground/base/own.h"
 
-static const char *const harness_kinds[] = { [HARNESS_PROGRAM] = "program",
-	[HARNESS_COMMAND] = "command", [HARNESS_ORACLE] = "oracle", [HARNESS_NOP] = "nop",
-	[HARNESS_EXEC] = "exec" };
-static const char *const instruction_vias[] = { [INSTRUCTION_ARGUMENT] = "argument",
-	[INSTRUCTION_STDIN] = "stdin", [INSTRUCTION_FILE] = "file" };
-static const char *const sandbox_kinds[] = { [SANDBOX_NATIVE] = "native", [SANDBOX_LOCAL] = "local" };
-static const char *const workspace_modes[] = { [WORKSPACE_COPY] = "copy", [WORKSPACE_BIND] = "bind" };
-static const char *const keeps[] = { [KEEP_FAILED] = "failed", [KEEP_ALL] = "all", [KEEP_NONE] = "none" };
+static const char *const harness_kinds[] = {[HARNESS_PROGRAM] = "program",
+	[HARNESS_COMMAND] = "command",
+	[HARNESS_ORACLE] = "oracle",
+	[HARNESS_NOP] = "nop",
+	[HARNESS_EXEC] = "exec"};
+static const char *const instruction_vias[] = {[INSTRUCTION_ARGUMENT] = "argument",
+	[INSTRUCTION_STDIN] = "stdin",
+	[INSTRUCTION_FILE] = "file"};
+static const char *const sandbox_kinds[] = {[SANDBOX_NATIVE] = "native", [SANDBOX_LOCAL] = "local"};
+static const char *const workspace_modes[] = {[WORKSPACE_COPY] = "copy", [WORKSPACE_BIND] = "bind"};
+static const char *const keeps[] = {
+	[KEEP_FAILED] = "failed", [KEEP_ALL] = "all", [KEEP_NONE] = "none"};
 
 static_assert(array_count(harness_kinds) == HARNESS_KIND_COUNT, "names");
 static_assert(array_count(instruction_vias) == INSTRUCTION_VIA_COUNT, "names");
@@ -48,18 +52,20 @@ NAME_FUNCTIONS(workspace_mode, workspace_modes)
 NAME_FUNCTIONS(keep, keeps)
 
 const struct flag_name isolation_names[] = {
-	{ ISOLATION_NETWORK_BLOCK, "network_block", "no route to any host" },
-	{ ISOLATION_RESOURCE_LIMIT, "resource_limit", "memory, processor and process limits are all set and enforced" },
-	{ ISOLATION_FILE_SYSTEM, "file_system", "only the workspace and what was mounted can be written" },
-	{ 0, NULL, NULL },
+	{ISOLATION_NETWORK_BLOCK, "network_block", "no route to any host"},
+	{ISOLATION_RESOURCE_LIMIT, "resource_limit",
+		"memory, processor and process limits are all set and enforced"},
+	{ISOLATION_FILE_SYSTEM, "file_system",
+		"only the workspace and what was mounted can be written"},
+	{0, NULL, NULL},
 };
 
 const struct flag_name weaker_names[] = {
-	{ WEAKER_PROBE, "probe", "the box is not tried before the harness starts" },
-	{ WEAKER_RESOURCE_LIMIT, "resource_limit", "a limit that was asked for is not enforced" },
-	{ WEAKER_SECCOMP, "seccomp", "no system call is filtered" },
-	{ WEAKER_LANDLOCK, "landlock", "Landlock is not used" },
-	{ 0, NULL, NULL },
+	{WEAKER_PROBE, "probe", "the box is not tried before the harness starts"},
+	{WEAKER_RESOURCE_LIMIT, "resource_limit", "a limit that was asked for is not enforced"},
+	{WEAKER_SECCOMP, "seccomp", "no system call is filtered"},
+	{WEAKER_LANDLOCK, "landlock", "Landlock is not used"},
+	{0, NULL, NULL},
 };
 
 int flag_parse(const struct flag_name *names, const char *text, unsigned *ret_flag)
@@ -80,17 +86,18 @@ void plan_mounts_add(struct plan_mount **mounts, size_t *count, const char *sour
 	if (grown == NULL)
 		abort();
 	*mounts = grown;
-	grown[(*count)++] = (struct plan_mount){ own_strdup(source), own_strdup(target), writable };
+	grown[(*count)++] = (struct plan_mount){own_strdup(source), own_strdup(target), writable};
 }
 
-void plan_variables_add(struct plan_variable **v, size_t *count, const char *name, const char *value)
+void plan_variables_add(
+	struct plan_variable **v, size_t *count, const char *name, const char *value)
 {
 	struct plan_variable *grown = reallocarray(*v, *count + 1, sizeof(**v));
 
 	if (grown == NULL)
 		abort();
 	*v = grown;
-	grown[(*count)++] = (struct plan_variable){ own_strdup(name), own_strdup(value) };
+	grown[(*count)++] = (struct plan_variable){own_strdup(name), own_strdup(value)};
 }
 
 static void mounts_free(struct plan_mount *mounts, size_t count)
@@ -143,5 +150,5 @@ void plan_done(struct plan *p)
 	free(p->work);
 	strv_free(p->covered);
 	strv_free(p->readonly);
-	*p = (struct plan){ 0 };
+	*p = (struct plan){0};
 }

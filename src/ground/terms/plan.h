@@ -59,9 +59,9 @@ enum isolation {
 /* Shortfalls that an operator may name (--weaker); each is shown wherever the attempt is shown. */
 enum weaker {
 	WEAKER_PROBE = 1 << 0,          /* "probe": do not try the box before the harness starts */
-	WEAKER_RESOURCE_LIMIT = 1 << 1, /* "resource_limit": go on although a limit is not enforced */
+	WEAKER_RESOURCE_LIMIT = 1 << 1, /* "resource_limit": go on though it is not enforced */
 	WEAKER_SECCOMP = 1 << 2,        /* "seccomp": no system call filter */
-	WEAKER_LANDLOCK = 1 << 3,       /* "landlock": no Landlock domain although the kernel has it */
+	WEAKER_LANDLOCK = 1 << 3, /* "landlock": no Landlock domain although the kernel has it */
 };
 
 struct plan_mount {
@@ -97,7 +97,8 @@ struct plan {
 		char digest[65]; /* SHA-256 of the harness's definition, hex */
 		enum harness_kind kind;
 		char **command; /* NULL for oracle and nop; as written, placeholders and all */
-		char **env;     /* names whose values come from hemra's environment or [secrets]; may be NULL */
+		/* names whose values come from hemra's environment or [secrets]; may be NULL */
+		char **env;
 		enum instruction_via instruction;
 		struct plan_mount *mounts;
 		size_t mount_count;
@@ -105,19 +106,20 @@ struct plan {
 	} harness;
 
 	struct {
-		char *name;           /* "org/name" or the directory's; "exec" for hemra exec */
-		char digest[65];      /* Harbor's content digest, hex; empty for exec */
-		char *directory;      /* [private] may be NULL (exec) */
-		char *instruction;    /* may be NULL (exec) */
-		char *workdir;        /* absolute path in the box */
-		char *environment;    /* [private] the task's environment/ directory, may be NULL */
-		char *tests;          /* [private] may be NULL: then nothing is graded */
-		char *solution;       /* [private] may be NULL */
+		char *name;        /* "org/name" or the directory's; "exec" for hemra exec */
+		char digest[65];   /* Harbor's content digest, hex; empty for exec */
+		char *directory;   /* [private] may be NULL (exec) */
+		char *instruction; /* may be NULL (exec) */
+		char *workdir;     /* absolute path in the box */
+		char *environment; /* [private] the task's environment/ directory, may be NULL */
+		char *tests;       /* [private] may be NULL: then nothing is graded */
+		char *solution;    /* [private] may be NULL */
 		struct plan_variable *env; /* [environment.env] of the task, resolved */
 		size_t env_count;
 		struct plan_variable *solution_env;
 		size_t solution_env_count;
-		char **differences; /* what the task asked for and the operator's policy overrode; may be NULL */
+		/* what the task asked for and the operator's policy overrode; may be NULL */
+		char **differences;
 	} task;
 
 	struct {
@@ -134,7 +136,7 @@ struct plan {
 	} sandbox;
 
 	struct {
-		int64_t deadline_ms;   /* 0: none (exec) */
+		int64_t deadline_ms; /* 0: none (exec) */
 		int64_t handshake_ms;
 		int64_t cancel_grace_ms; /* run.cancel to SIGTERM */
 		int64_t term_grace_ms;   /* SIGTERM to SIGKILL */
@@ -142,7 +144,7 @@ struct plan {
 		uint64_t events_bytes;
 		uint64_t stderr_bytes; /* how much of its end is kept */
 		uint64_t artifact_files;
-		uint64_t artifact_bytes; /* of one */
+		uint64_t artifact_bytes;  /* of one */
 		uint64_t artifacts_bytes; /* of all together */
 	} limits;
 
@@ -163,23 +165,26 @@ struct plan {
 	bool record;        /* false: hemra exec --no-record */
 	bool record_output; /* exec: keep the streams' content */
 
-	char *store;     /* [private] absolute path; may be NULL without a record */
-	char *work;      /* [private] this attempt's work directory, made by prepare, absolute */
-	char **covered;  /* [private] absolute host paths absent in every box: store, keys, secret files; may be NULL */
-	char **readonly; /* [private] absolute host paths read-only in every box: run file, harness file; may be NULL */
+	char *store; /* [private] absolute path; may be NULL without a record */
+	char *work;  /* [private] this attempt's work directory, made by prepare, absolute */
+	/* [private] absolute host paths absent in every box: store, keys, secret files; may be NULL */
+	char **covered;
+	/* [private] absolute host paths read-only in every box: run file, harness file; may be NULL */
+	char **readonly;
 };
 
 void plan_done(struct plan *p); /* frees what it owns; accepts a zeroed plan */
 void plan_mounts_add(struct plan_mount **mounts, size_t *count, const char *source,
 	const char *target, bool writable);
-void plan_variables_add(struct plan_variable **v, size_t *count, const char *name, const char *value);
+void plan_variables_add(
+	struct plan_variable **v, size_t *count, const char *name, const char *value);
 
 /* Names of the enums above, as files and flags spell them; parse gives -EINVAL. */
-const char *harness_kind_name(enum harness_kind k);
-const char *instruction_via_name(enum instruction_via v);
-const char *sandbox_kind_name(enum sandbox_kind k);
-const char *workspace_mode_name(enum workspace_mode m);
-const char *keep_name(enum keep k);
+const char *harness_kind_name(enum harness_kind value);
+const char *instruction_via_name(enum instruction_via value);
+const char *sandbox_kind_name(enum sandbox_kind value);
+const char *workspace_mode_name(enum workspace_mode value);
+const char *keep_name(enum keep value);
 int harness_kind_parse(const char *text, enum harness_kind *ret);
 int instruction_via_parse(const char *text, enum instruction_via *ret);
 int sandbox_kind_parse(const char *text, enum sandbox_kind *ret);

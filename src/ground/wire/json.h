@@ -58,7 +58,8 @@ int json_parse(struct json_doc *d, const char *text, size_t size, struct json_fa
 
 #define JSON_NONE UINT32_MAX
 
-uint32_t json_get(const struct json_doc *d, uint32_t object, const char *key); /* value's node or JSON_NONE */
+/* The value's node, or JSON_NONE. */
+uint32_t json_get(const struct json_doc *d, uint32_t object, const char *key);
 /* Walking: for (n = json_first(d, parent); n != JSON_NONE; n = json_next(d, parent, n)).
  * Over an object, n is the key's node and json_value_of(d, n) its value. */
 uint32_t json_first(const struct json_doc *d, uint32_t parent);
@@ -66,16 +67,20 @@ uint32_t json_next(const struct json_doc *d, uint32_t parent, uint32_t node);
 uint32_t json_value_of(const struct json_doc *d, uint32_t key);
 
 struct str json_raw(const struct json_doc *d, uint32_t node); /* the value's bytes */
-bool json_is(const struct json_doc *d, uint32_t node, const char *text); /* a string equal after decoding */
-int json_string(const struct json_doc *d, uint32_t node, struct buf *out); /* appends decoded UTF-8; -EINVAL if no string */
+/* A string, and equal after decoding. */
+bool json_is(const struct json_doc *d, uint32_t node, const char *text);
+/* Appends the decoded UTF-8; -EINVAL for what is no string, else the buffer's status. */
+int json_string(const struct json_doc *d, uint32_t node, struct buf *out);
 /* Decoded text, owned by the caller; NULL when node is JSON_NONE, no string, or holds a NUL. */
 char *json_text(const struct json_doc *d, uint32_t node);
-int json_int64(const struct json_doc *d, uint32_t node, int64_t *ret); /* -EINVAL no integer, -ERANGE */
-int json_double(const struct json_doc *d, uint32_t node, double *ret); /* -EINVAL, -ERANGE when not finite */
+/* -EINVAL for what is not written as an integer, -ERANGE. */
+int json_int64(const struct json_doc *d, uint32_t node, int64_t *ret);
+/* -EINVAL for what is no number, -ERANGE when it is not finite, -ENOMEM. */
+int json_double(const struct json_doc *d, uint32_t node, double *ret);
 bool json_is_true(const struct json_doc *d, uint32_t node);
 
 /* Writing: commas and escapes are placed by the writer, keys are the caller's to order. Errors stick
- * in the buffer. Output never holds a byte below 0x20; strings that are not UTF-8 get U+FFFD. */
+ * in the buffer. What the writer makes holds no byte below 0x20; strings that are not UTF-8 get U+FFFD. */
 struct json_writer {
 	struct buf *out; /* borrowed */
 	bool comma;
@@ -91,10 +96,12 @@ void json_put_string(struct json_writer *w, const char *text); /* NULL writes nu
 void json_put_bytes(struct json_writer *w, const char *bytes, size_t size);
 void json_put_int(struct json_writer *w, int64_t value);
 void json_put_uint(struct json_writer *w, uint64_t value);
-void json_put_double(struct json_writer *w, double value); /* shortest form that reads back; null when not finite */
+/* The shortest form that reads back; null when not finite. */
+void json_put_double(struct json_writer *w, double value);
 void json_put_bool(struct json_writer *w, bool value);
 void json_put_null(struct json_writer *w);
-void json_put_raw(struct json_writer *w, const char *json, size_t size); /* one value's bytes, as they are */
+/* One value's bytes, as they are: blanks between tokens included, also those below 0x20. */
+void json_put_raw(struct json_writer *w, const char *json, size_t size);
 /* "key": value in one call. */
 void json_pair_string(struct json_writer *w, const char *key, const char *text);
 void json_pair_int(struct json_writer *w, const char *key, int64_t value);

@@ -9,7 +9,8 @@
 #include "ground/base/err.h"
 
 /* TOML 1.0 as a plain tree with positions. The parser is toml++ behind a C shim in a library of its
- * own (libhemra-toml.so, the one C++ file), loaded at the first call. */
+ * own (libhemra-toml.so, the one C++ file), loaded at the first call: an executable that links this
+ * folder takes `kwargs: toml_kwargs` in its meson.build, so that the library is found. */
 
 enum toml_type {
 	TOML_STRING,
@@ -23,9 +24,9 @@ enum toml_type {
 
 struct toml {
 	enum toml_type type;
-	char *key;     /* owned; NULL for array elements and the root */
-	unsigned line; /* of the value, from 1; 0 unknown */
-	char *string;  /* owned; strings and dates; NUL-terminated */
+	char *key;           /* owned; NULL for array elements and the root; holds no NUL */
+	unsigned line;       /* of the value, from 1; 0 unknown */
+	char *string;        /* owned; strings and dates; NUL-terminated */
 	size_t string_bytes; /* differs from strlen when the string holds a NUL */
 	int64_t integer;
 	double number;
@@ -41,8 +42,10 @@ struct toml {
  * cannot be loaded, -E2BIG. */
 int toml_parse(const char *text, size_t size, const char *file, struct toml **ret, struct err *err);
 void toml_free(struct toml *t); /* accepts NULL */
-const struct toml *toml_get(const struct toml *table, const char *key); /* NULL when absent or no table */
-const char *toml_type_name(enum toml_type type); /* "string", "an array" … for sentences */
+/* NULL when table has no such key, is no table, or is NULL. */
+const struct toml *toml_get(const struct toml *table, const char *key);
+/* "a string", "an array" … for sentences. */
+const char *toml_type_name(enum toml_type type);
 
 /* Checks that every key of table is in known (NULL-terminated); the first that is not gives -EINVAL
  * "FILE:LINE: unknown key 'WHERE.KEY' (did you mean 'X'?)". later (may be NULL) holds keys that a

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of directory trees, by descriptors: what is copied may be changed by others meanwhile, and
+ * no step follows a link. */
+
+#include "attempt/state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ground/base/own.h"
+
+#define DEPTH_MAX 256
+
+int tree_make(int at, const char *name, mode_t mode, uid_t uid, gid_t gid, struct err *err)
+{
+	if (mkdirat(at, name, mode) < 0 && errno != EEXIST)
+		return err_set(err, errno, "make directory '%s'", name);
+	if (fchownat(at, name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(err, errno, "hand over directory '%s'", name);
+	if (fchmodat(at, name, mode, 0) < 0)
+		return err_set(err, errno, "set the mode of directory '%s'", name);
+	return 0;
+}
+
+static void close_dir(DIR **d)
+{
+	if (*d != NULL)
+		(void)closedir(*d); /* only read from */
+}
+
+static int check_quota(const struct tree_copy *copy, struct err *err)
+{
+	if (copy->bytes_max == 0 || copy->bytes <= copy->bytes_max)
+		return 0;
+	return err_say(err, EDQUOT, "the copy is larger than the %llu bytes that [sandbox] disk allows",
+		(unsigned long long)copy->bytes_max);
+}
+
+/* Bytes from one file to the other, by the cheapest way both file systems know. */
+static int copy_bytes(int from, int to, struct tree_copy *copy, const char *name, struct err *err)
+{
+	bool by_range = true;
+
+	if (ioctl(to, FICLONE, from) == 0) {
+		struct stat st;
+
+		if (fstat(to, &st) == 0)
+			copy->bytes += (uint64_t)st.st_size;
+		return check_quota(copy, err);
+	}
+	for (;;) {
+		ssize_t n;
+
+		if (check_quota(copy, err) < 0)
+			return -err->code;
+		n = by_range ? copy_file_range(from, NULL, to, NULL, 1 << 24, 0)
+			     : sendfile(to, from, NULL, 1 << 24);
+		if (n == 0 && by_range) { /* some file systems say "end" for what they cannot do */
+			by_range = false;
+			continue;
+		}
+		if (n == 0)
+			return 0;
+		if (n < 0 && by_range && errno != ENOSPC && errno != EINTR) {
+			by_range = false;
+			continue;
+		}
+		if (n < 0 && errno != EINTR)
+			return err_set(err, errno, "copy '%s'", name);
+		if (n > 0)
+			copy->bytes += (uint64_t)n;
+	}
+}
+
+static int copy_file(int from_at, int to_at, const char *name, struct tree_copy *copy, struct err *err)
+{
+	autoclose int from = openat(from_at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autoclose int to = -1;
+	struct stat st;
+	struct timespec times[2];
+
+	if (from < 0)
+		return err_set(err, errno, "open '%s'", name);
+	if (fstat(from, &st) < 0 || !S_ISREG(st.st_mode))
+		return err_say(err, ESTALE, "'%s' changed while it was copied", name);
+	to = openat(to_at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (to < 0)
+		return err_set(err, errno, "create '%s'", name);
+	if (copy_bytes(from, to, copy, name, err) < 0)
+		return -err->code;
+	copy->files++;
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	if (fchown(to, copy->uid, copy->gid) < 0)
+		return err_set(err, errno, "hand over '%s'", name);
+	/* set-user-id bits do not belong in a copy that another user owns */
+	if (fchmod(to, st.st_mode & 0777) < 0 || futimens(to, times) < 0)
+		return err_set(err, errno, "set mode and times of '%s'", name);
+	return 0;
+}
+
+static int copy_link(int from_at, int to_at, const char *name, struct tree_copy *copy, struct err *err)
+{
+	char target[4097];
+	ssize_t n = readlinkat(from_at, name, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return err_set(err, errno, "read link '%s'", name);
+	target[n] = '\0';
+	if (symlinkat(target, to_at, name) < 0)
+		return err_set(err, errno, "make link '%s'", name);
+	if (fchownat(to_at, name, copy->uid, copy->gid, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set(err, errno, "hand over link '%s'", name);
+	copy->files++;
+	return 0;
+}
+
+static bool is_left_out(const struct tree_copy *copy, const char *path)
+{
+	for (size_t i = 0; copy->leave_out != NULL && copy->leave_out[i] != NULL; i++)
+		if (strcmp(copy->leave_out[i], path) == 0)
+			return true;
+	return false;
+}
+
+static int copy_directory(int from, int to, const char *path, unsigned depth, struct tree_copy *copy,
+	struct err *err);
+
+static int copy_below(int from_at, int to_at, const char *name, const char *path, unsigned depth,
+	struct tree_copy *copy, struct err *err)
+{
+	autoclose int from = openat(from_at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int to = -1;
+	struct timespec times[2];
+	struct stat st;
+
+	if (from < 0 || fstat(from, &st) < 0)
+		return err_set(err, errno, "open directory '%s'", name);
+	if (tree_make(to_at, name, 0700, copy->uid, copy->gid, err) < 0)
+		return -err->code;
+	to = openat(to_at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (to < 0)
+		return err_set(err, errno, "open the copy of directory '%s'", name);
+	if (copy_directory(from, to, path, depth + 1, copy, err) < 0)
+		return -err->code;
+	times[0] = st.st_atim;
+	times[1] = st.st_mtim;
+	if (fchmod(to, st.st_mode & 0777) < 0 || futimens(to, times) < 0)
+		return err_set(err, errno, "set mode and times of directory '%s'", name);
+	return 0;
+}
+
+static int copy_entry(int from, int to, const char *name, const char *path, unsigned depth,
+	struct tree_copy *copy, struct err *err)
+{
+	struct stat st;
+
+	if (is_left_out(copy, path))
+		return 0;
+	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : err_set(err, errno, "stat '%s'", name);
+	switch (st.st_mode & S_IFMT) {
+	case S_IFREG:
+		return copy_file(from, to, name, copy, err);
+	case S_IFLNK:
+		return copy_link(from, to, name, copy, err);
+	case S_IFDIR:
+		return copy_below(from, to, name, path, depth, copy, err);
+	default:
+		if (copy->skipped++ == 0)
+			(void)snprintf(copy->first_skipped, sizeof(copy->first_skipped), "%s", path);
+		return 0;
+	}
+}
+
+static int copy_directory(int from, int to, const char *path, unsigned depth, struct tree_copy *copy,
+	struct err *err)
+{
+	__attribute__((cleanup(close_dir))) DIR *dir = NULL;
+	struct dirent *entry;
+	int own;
+
+	if (depth > DEPTH_MAX)
+		return err_say(err, ELOOP, "'%s' lies deeper than %d directories", path, DEPTH_MAX);
+	own = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (own < 0)
+		return err_set(err, errno, "open '%s'", path);
+	dir = fdopendir(own);
+	if (dir == NULL)
+		abort();
+	while (errno = 0, (entry = readdir(dir)) != NULL) {
+		autofree char *below = NULL;
+
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		below = own_printf("%s/%s", path, entry->d_name);
+		if (copy_entry(from, to, entry->d_name, below, depth, copy, err) < 0)
+			return -err->code;
+	}
+	if (errno != 0)
+		return err_set(err, errno, "read directory '%s'", path);
+	return 0;
+}
+
+int tree_copy(int from, int to, struct tree_copy *copy, struct err *err)
+{
+	return copy_directory(from, to, copy->source != NULL ? copy->source : "", /* depth= */ 0, copy,
+		err);
+}

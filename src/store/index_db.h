@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef STORE_INDEX_DB_H
+#define STORE_INDEX_DB_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "store/dir.h"
+#include "store/store.h"
+
+/* The index's connection, private to index_*.c: the only files that say sqlite3. */
+
+enum index_statement {
+	INDEX_BEGIN,
+	INDEX_COMMIT,
+	INDEX_ROLLBACK,
+	INDEX_PUT_RUN,
+	INDEX_PUT_ATTEMPT,
+	INDEX_PUT_TRANSITION,
+	INDEX_PUT_ARTIFACT,
+	INDEX_PUT_OUTCOME,
+	INDEX_PUT_SCORE,
+	INDEX_PUT_TOMBSTONE,
+	INDEX_FIND,
+	INDEX_BEFORE,
+	INDEX_AFTER,
+	INDEX_STATEMENT_COUNT,
+};
+
+struct index {
+	struct store *store; /* borrowed */
+	sqlite3 *db;         /* owned */
+	sqlite3_stmt *statements[INDEX_STATEMENT_COUNT]; /* owned, prepared at first use */
+	bool in_transaction; /* rebuilding: puts join the one that is open */
+};
+
+int index_error(struct index *x, int code, const char *what, struct err *err); /* sqlite's code to -errno */
+int index_statement(struct index *x, enum index_statement which, sqlite3_stmt **ret, struct err *err);
+int index_run_statement(struct index *x, enum index_statement which, struct err *err); /* steps and resets */
+int index_exec(struct index *x, const char *sql, struct err *err);
+
+int index_check(struct index *x, struct err *err); /* -EBADMSG: the file is damaged */
+
+/* Empties every table, with the triggers that forbid it set aside; inside a transaction. */
+int index_clear(struct index *x, struct err *err);
+
+/* Writes the rows that arrive on fd; see index_rebuild_from(). */
+int index_receive(struct index *x, int fd, struct err *err);
+/* The index's own rows handed to a sink, all members of which must be there. */
+int index_emit(struct index *x, const struct index_sink *sink, struct err *err);
+
+#endif

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL of hemra's own processes at random times within an attempt's life.
+
+Each round starts a run, waits a random part of the span that such a run was measured to take, kills
+one process and then looks: nothing is left running, mounted or listed as a control group; the next
+start settles what was left; every event that had been seen before the kill is still there; the store
+verifies. The distribution over the states in which the kills fell is printed.
+
+HEMRA_KILLS says how many rounds there are for each kind of process.
+"""
+
+import collections
+import os
+import random
+import signal
+import time
+
+import pytest
+
+import chain
+import house
+
+ROUNDS = int(os.environ.get("HEMRA_KILLS", "25"))
+SETTLED = ("completed", "lost", "cancelled", "infra:setup", "infra:environment", "crashed",
+           "not_contained", "verifier_error", "agent_error", "handshake_failed", "protocol_error")
+
+
+def command_line(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def name_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def victims(engine):
+    """The processes of one run by kind: {"engine": [pid], "nursery": …, "steward": …, …}.
+
+    hemra names its processes (comm): hemra, hemra-nursery, hemra-steward, hemra-warden, hemra-init.
+    """
+    found = {"engine": [engine]}
+    for pid, name, _ in house.children(engine):
+        kind = name.removeprefix("hemra-") if name.startswith("hemra-") else None
+        if kind:
+            found.setdefault(kind, []).append(pid)
+    return found
+
+
+def seen_lines(hemra):
+    """Whole lines of every events file now: these have been acknowledged."""
+    lines = {}
+    for attempt in hemra.attempts():
+        with open(f"{hemra.store}/events/{attempt}.jsonl", "rb") as file:
+            lines[attempt] = file.read().split(b"\n")[:-1]
+    return lines
+
+
+def state_now(lines):
+    names = [b'"state":"']
+    for line in reversed(lines):
+        if b'"type":"attempt.state"' in line:
+            return line.split(names[0])[1].split(b'"')[0].decode()
+        if b'"type":"attempt.settled"' in line:
+            return "done"
+    return "planned"
+
+
+def prepare(hemra):
+    hemra.harness("agent", "play.py", "shell", "sleep 0.1; echo x >made.txt; sleep 0.1")
+    hemra.task(test="sleep 0.05; echo 1 >/logs/verifier/reward.txt\n")
+    hemra.run_file(["agent"], ["tasks/one"], "attempts = 2\nconcurrency = 2\n")
+    began = time.monotonic()
+    done = hemra.run("run", "run.toml", "--json")
+    assert done.status == 0, repr(done)
+    return time.monotonic() - began
+
+
+def check_after(hemra, before):
+    """The promises, once the run's processes have had their time to end."""
+    assert house.wait_for(lambda: not house.living(), 30), f"still running: {house.living()}"
+    house.reap()
+    reaped = hemra.run("doctor", "--reap", "--json")
+    assert reaped.status == 0, repr(reaped)
+    after = seen_lines(hemra)
+    for attempt, lines in before.items():
+        kept = after.get(attempt)
+        assert kept is not None, f"{attempt} is gone"
+        assert kept[:len(lines)] == lines, f"{attempt}: events that had been written changed"
+    for attempt in after:
+        last = hemra.events(attempt)[-1]
+        assert last["type"] == "attempt.settled", f"{attempt} is not settled: {last}"
+        assert last["data"]["outcome"] in SETTLED, last
+        manifest = hemra.of_type(attempt, "attempt.planned")[0]["manifest"]
+        chain.check(after[attempt], attempt, manifest)
+    good = hemra.run("verify", "--json")
+    assert good.status == 0, repr(good)
+    assert not os.listdir(hemra.store + "/live") if os.path.isdir(hemra.store + "/live") else True
+
+
+@pytest.mark.parametrize("kind", ["engine", "nursery", "steward", "warden", "init"])
+def test_kill(hemra, kind):
+    """Trust page: record.order"""
+    span = prepare(hemra)
+    before_run = house.cgroups()
+    rolls = random.Random(os.environ.get("HEMRA_SEED", kind))
+    states, outcomes, missed = collections.Counter(), collections.Counter(), 0
+    for number in range(ROUNDS):
+        known = set(hemra.attempts())
+        running = hemra.start("run", "run.toml", "--json")
+        until = time.monotonic() + rolls.uniform(0, span)
+        pids = []
+        while time.monotonic() < until or not pids:
+            pids = victims(running.pid).get(kind, [])
+            if running.poll() is not None:
+                break
+        if not pids or running.poll() is not None:
+            missed += 1
+            hemra.finish(running)
+            continue
+        before = {a: lines for a, lines in seen_lines(hemra).items() if a not in known}
+        states.update(state_now(lines) for lines in before.values())
+        victim = rolls.choice(pids)
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            missed += 1
+        try:
+            hemra.finish(running, seconds=120)
+            check_after(hemra, before)
+        except AssertionError as error:
+            raise AssertionError(f"round {number}, {kind} {victim}: {error}") from error
+        for attempt in set(hemra.attempts()) - known:
+            outcomes[hemra.events(attempt)[-1]["data"]["outcome"]] += 1
+    left = house.cgroups() - before_run
+    print(f"{kind}: span {span:.2f} s, {ROUNDS} rounds, {missed} too late; states at the kill "
+          f"{dict(states)}; outcomes {dict(outcomes)}")
+    assert not left, f"control groups left: {left}"
+    assert missed < ROUNDS, "no kill met its process"
+
+
+def test_a_dead_warden_ends_the_attempt_lost_with_its_events(hemra):
+    hemra.harness("agent", "play.py", "wait")
+    hemra.task()
+    hemra.run_file(["agent"], ["tasks/one"])
+    running = hemra.start("run", "run.toml", "--json")
+    attempt = house.wait_for(hemra.attempts)[0]
+    assert house.wait_for(lambda: hemra.of_type(attempt, "harness.message"))
+    before = seen_lines(hemra)
+    os.kill(victims(running.pid)["warden"][0], signal.SIGKILL)
+    done = hemra.finish(running, seconds=60)
+    assert done.json["attempts"][0]["outcome"] == "lost", repr(done)
+    check_after(hemra, before)
+
+
+def test_a_dead_engine_stops_its_attempts_and_the_next_start_sweeps(hemra):
+    hemra.harness("agent", "play.py", "wait")
+    hemra.task()
+    hemra.run_file(["agent"], ["tasks/one"])
+    running = hemra.start("run", "run.toml", "--json")
+    attempt = house.wait_for(hemra.attempts)[0]
+    assert house.wait_for(lambda: hemra.of_type(attempt, "harness.message"))
+    before = seen_lines(hemra)
+    running.kill()
+    running.wait()
+    check_after(hemra, before)
+
+
+def test_a_torn_tail_is_kept_and_stated(hemra):
+    """A steward that dies while it writes leaves half a line; the next start keeps it beside."""
+    hemra.harness("agent", "play.py", "wait")
+    hemra.task()
+    hemra.run_file(["agent"], ["tasks/one"])
+    running = hemra.start("run", "run.toml", "--json")
+    attempt = house.wait_for(hemra.attempts)[0]
+    assert house.wait_for(lambda: hemra.of_type(attempt, "harness.message"))
+    for kind in ("engine", "steward"):
+        for pid in victims(running.pid).get(kind, []):
+            os.kill(pid, signal.SIGSTOP)
+    everyone = victims(running.pid)
+    for pid in [p for pids in everyone.values() for p in pids]:
+        os.kill(pid, signal.SIGKILL)
+    running.wait()
+    assert house.wait_for(lambda: not house.living(), 30)
+    path = f"{hemra.store}/events/{attempt}.jsonl"
+    with open(path, "ab") as file:
+        file.write(b'{"seq":99,"ts":"20')
+    before = seen_lines(hemra)
+    assert hemra.run("doctor", "--reap").status == 0
+    check_after(hemra, before)
+    assert any(".torn" in name for name in os.listdir(hemra.store + "/events"))

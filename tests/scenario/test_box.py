@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The box: what the probe says, what the hostile agent says, and what stands around it."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import house
+
+CLAIM = re.compile(r'X\((\w+), "(box\.[a-z_.0-9]+)"')
+
+
+def claims():
+    with open(house.ROOT + "/src/ground/terms/claim.h", encoding="utf-8") as file:
+        return dict((name, key) for key, name in CLAIM.findall(file.read()))
+
+
+def test_every_claim_was_tried_and_held(hemra):
+    """Trust page: box.armed"""
+    row, done = hemra.attempt("play.py", "ok")
+    assert row["unexpected_claims"] == 0, repr(done)
+    data = hemra.of_type(row["attempt"], "probe.result")[0]
+    tried = {c["id"] for c in data["claims"] if c["verdict"] == "held"}
+    optional = {"box.limit.memory", "box.limit.pids"}
+    missing = set(claims()) - tried - optional
+    assert not missing, f"not tried: {sorted(missing)}"
+    assert len(tried) >= 10 and data["unexpected"] == 0
+
+
+def test_weaker_probe_is_shown_wherever_the_attempt_is_shown(hemra):
+    row, done = hemra.attempt("play.py", "ok", flags=["--weaker", "probe"])
+    assert row["weaker"] == ["probe"], repr(done)
+    for words in (["show", row["attempt"]], ["show", done.json["run"]]):
+        assert "probe" in hemra.run(*words).out
+    assert hemra.of_type(row["attempt"], "attempt.settled")[0]["weaker"] == ["probe"]
+
+
+def test_the_hostile_agent_is_stopped_everywhere(hemra):
+    """The demo's agent with the demo's targets; the same agent outside a box gets through, which shows
+    that its attempts are real.
+
+    Trust page: box.hostile
+    """
+    folder = hemra.cwd + "/hostile"
+    shutil.copytree(house.ROOT + "/demo/agents", folder)
+    with socket.socket() as tcp, socket.socket(socket.AF_UNIX) as named, \
+            socket.socket(socket.AF_UNIX) as abstract:
+        tcp.bind(("127.0.0.1", 0))
+        named.bind(hemra.dir + "/witness.sock")
+        abstract.bind("\0hemra-test-" + os.path.basename(hemra.dir))
+        for listener in (tcp, named, abstract):
+            listener.listen(8)
+            listener.settimeout(0)
+        os.chmod(hemra.dir + "/witness.sock", 0o777)
+        victim = hemra.popen(["sleep", "600"])
+        house.write(hemra.home + "/.ssh/id_rsa", "not a key\n")
+        house.write(hemra.home + "/letter.txt", "dear\n")
+        house.write(hemra.dir + "/bait", "bait\n")
+        target = {"home": hemra.home, "home_names": [".ssh", "letter.txt"], "store": hemra.store,
+                  "keys": hemra.state + "/hemra/keys", "bait": hemra.dir + "/bait",
+                  "outside": hemra.dir + "/outside.txt", "pid": victim.pid, "pid_marker": "sleep",
+                  "port": tcp.getsockname()[1], "abstract": "hemra-test-" + os.path.basename(hemra.dir),
+                  "socket": hemra.dir + "/witness.sock", "uid": hemra.uid,
+                  "secret_name": "HEMRA_TEST_SECRET"}
+        house.write(folder + "/targets.json", json.dumps(target))
+        hemra.own()
+        house.write(f"{hemra.cwd}/harnesses/hostile.toml",
+                    "name = \"hostile\"\nkind = \"program\"\n"
+                    "command = [\"python3\", \"/opt/agents/hostile.py\"]\n"
+                    f"mounts = [\"{folder}:/opt/agents:ro\"]\n")
+        hemra.task(test="echo 0 >/logs/verifier/reward.txt\n")
+        hemra.run_file(["hostile"], ["tasks/one"])
+        done = hemra.run("run", "run.toml", "--json", env={"HEMRA_TEST_SECRET": "s3cret-of-the-test"})
+        row = done.json["attempts"][0]
+        assert row["outcome"] == "completed" and row["score"] == 0, repr(done)
+        results = hemra.of_type(row["attempt"], "harness.tool_result")
+        assert len(results) >= 16
+        through = [(d["attempt"], d["result"]) for d in results if d["stopped"] is False]
+        assert not through, f"not stopped: {through}"
+        for listener in (tcp, named, abstract):
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+        assert victim.poll() is None
+        assert not os.path.exists(hemra.dir + "/outside.txt")
+        open_ways = outside_a_box(hemra, folder)
+        assert {"home", "ssh", "bait", "processes", "loopback", "sockets", "secrets"} <= open_ways
+        victim.kill()
+
+
+def outside_a_box(hemra, folder):
+    """Runs the gentler attempts of the same agent as the same user, outside a box: what gets through."""
+    code = ("import sys, os; sys.path.insert(0, os.environ['FOLDER']); import hostile\n"
+            "for name, _, function in hostile.ATTEMPTS:\n"
+            "    if name in ('home', 'ssh', 'bait', 'processes', 'loopback', 'sockets', 'secrets'):\n"
+            "        print(name, hostile.try_one(function, hostile.targets())[1])\n")
+    p = hemra.popen([sys.executable if hemra.uid == 0 else house.PYTHON, "-B", "-c", code],
+                    env={"FOLDER": folder, "HEMRA_TEST_SECRET": "s3cret-of-the-test"},
+                    stdout=subprocess.PIPE)
+    out = p.communicate(timeout=60)[0].decode()
+    return {line.split()[0] for line in out.splitlines() if line.endswith("False")}
+
+
+def box(hemra, command, *flags):
+    """Runs a shell command in a box on the current directory; returns the Result."""
+    return hemra.run("exec", *flags, "--", "sh", "-c", command)
+
+
+def test_the_root_is_the_machines_system_and_nothing_else(hemra):
+    done = box(hemra, "ls -A /; echo; ls -A ~ /home /root 2>/dev/null")
+    names = set(done.out.split("\n\n")[0].split())
+    assert {"usr", "etc", "proc", "tmp", "dev"} <= names, repr(done)
+    assert not names & {"sys", "boot", "media", "mnt", "lost+found", "snap"}, names
+
+
+def test_devices(hemra):
+    names = set(box(hemra, "ls /dev").out.split())
+    assert {"null", "zero", "full", "random", "urandom", "tty"} <= names
+    assert not names & {"kmsg", "mem", "sda", "vda", "kvm", "fuse", "loop0", "net", "mapper"}, names
+
+
+def test_store_and_run_file_are_covered_even_inside_the_workspace(hemra):
+    """The store in the directory that the box works on is absent, the harness file is read-only.
+
+    Trust page: box.covered
+    """
+    hemra.harness("agent", "play.py", "shell",
+                  "ls -A; test ! -e .hemra/events && ! echo x >>harnesses/agent.toml && "
+                  "! echo x >>run.toml && test -r run.toml && echo through >ok.txt")
+    hemra.task()
+    hemra.run_file(["agent"], ["tasks/one"])
+    done = hemra.run("run", "run.toml", "--json", "--workspace", ".", "--workspace-mode", "bind",
+                     "--store", ".hemra")
+    assert done.json["attempts"][0]["outcome"] == "completed", repr(done)
+    assert os.path.exists(hemra.cwd + "/ok.txt")
+    with open(hemra.cwd + "/run.toml", encoding="utf-8") as file:
+        assert not file.read().endswith("x\n")
+
+
+def test_workspace_of_root_or_home_is_refused(hemra):
+    for where in ("/", hemra.home):
+        done = hemra.run("exec", "--workspace", where, "--", "true")
+        assert done.status == 125, repr(done)
+        assert "workspace" in done.err
+
+
+def test_git_hooks_are_read_only_in_bind_mode(hemra):
+    """Trust page: box.covered"""
+    for path in (".git/hooks/x", ".git/config"):
+        house.write(f"{hemra.cwd}/{path}", "\n")
+    hemra.own(hemra.cwd)
+    done = box(hemra, "echo x >.git/hooks/y; echo x >>.git/config; echo y >.git/other; ls .git/hooks")
+    assert "y" not in done.out.split() and os.path.exists(hemra.cwd + "/.git/other"), repr(done)
+    assert "Read-only" in done.err
+
+
+def test_memory_limit_is_enforced_or_refused(hemra):
+    done = hemra.run("doctor", "--json").out
+    row, run = hemra.attempt("play.py", "memory", str(900 << 20),
+                             more="[sandbox]\nmemory = \"256M\"\n") if "resource_limit" in done \
+        and hemra.uid == 0 else (None, None)
+    if row is None:
+        refused = hemra.run("exec", "--memory", "256M", "--require", "resource_limit", "--", "true")
+        assert refused.status in (0, 125), repr(refused)
+    else:
+        assert row["outcome"] in ("limit:memory", "agent_error", "crashed"), repr(run)
+        assert row["outcome"] == "limit:memory", repr(run)
+
+
+def test_pids_limit(hemra):
+    row, done = hemra.attempt("play.py", "forks", "400", more="[sandbox]\npids = 64\n",
+                              flags=[] if hemra.uid == 0 else ["--weaker", "resource_limit"])
+    got = hemra.of_type(row["attempt"], "harness.message")[0]["got"]
+    assert got < 64, repr(done)
+
+
+def test_death_of_the_box_is_complete(hemra):
+    """Daemons, stopped and deaf processes in sessions of their own die with the box.
+
+    Trust page: box.death
+    """
+    mark = "hemra-test-" + os.path.basename(hemra.dir)
+    done = box(hemra, f"for i in 1 2 3; do setsid sh -c 'trap \"\" TERM HUP; sleep 600; : {mark}' & done; "
+                      "setsid sh -c 'kill -STOP $$' & sleep 0.2; exit 0")
+    assert done.status == 0, repr(done)
+    for path in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(path, "rb") as file:
+                assert mark.encode() not in file.read(), path
+        except (FileNotFoundError, ProcessLookupError):
+            continue
