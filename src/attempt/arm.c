@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -258,12 +257,8 @@ int attempt_arm(struct attempt *a, struct err *err)
 	if (r == 0)
 		r = send_streams(a, ours, err);
 	(void)memcpy(spec.stdio, theirs, sizeof(theirs));
-	if (r == 0) {
-		/* an ordinary user writes the id maps of its child only while the child is dumpable */
-		(void)prctl(PR_SET_DUMPABLE, 1);
+	if (r == 0)
 		r = a->provider->start(a->loop, &spec, handle_report, a, &a->box, err);
-		(void)prctl(PR_SET_DUMPABLE, 0);
-	}
 	for (int i = 0; i < 3; i++) {
 		own_close(&ours[i]);
 		own_close(&theirs[i]);

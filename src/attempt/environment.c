@@ -51,8 +51,10 @@ int attempt_read_secrets(struct attempt *a, struct err *err)
 {
 	const struct plan *p = &a->plan;
 	struct needle_list list = { 0 };
-	int r = 0;
+	int r = secret_harden_process(err);
 
+	if (r < 0)
+		return r;
 	a->secrets = secret_set_new();
 	for (size_t i = 0; i < p->secret_count; i++)
 		if (secret_set_read(a->secrets, p->secrets[i].name, p->secrets[i].reference, err) < 0)

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -204,9 +203,7 @@ static void run_box(struct verifier *v, const struct box_spec *spec, struct err 
 
 	v->spec = spec;
 	v->timer = loop_timer_new(a->loop, handle_timer, v);
-	(void)prctl(PR_SET_DUMPABLE, 1); /* see arm.c */
 	r = a->provider->start(a->loop, spec, handle_report, v, &v->box, err);
-	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (r < 0) {
 		(void)snprintf(v->why, sizeof(v->why), "the verifier's box could not be built: %.200s", err->text);
 		return;

@@ -24,7 +24,7 @@ enum events_flag {
 	EVENTS_LOCAL = 1 << 3,   /* local time of day instead of whole UTC stamps */
 };
 
-/* One event, readable, on one line with its newline. scratch is an initialised document. A line
+/* One event, readable, on one line with its newline. d is an initialised document. A line
  * that is no event is shown as damaged. */
 void event_view_line(
 	struct json_doc *scratch, const char *line, size_t size, unsigned flags, struct buf *out);

@@ -3,6 +3,7 @@
 
 #include "cli/where.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -119,8 +120,7 @@ int where_find(
 		return err_say(
 			err, EINVAL, "'%s' is no id: ids have %d characters", prefix, ID_LENGTH);
 	for (size_t i = 0; i <= size; i++)
-		lower[i] =
-			prefix[i] >= 'A' && prefix[i] <= 'Z' ? (char)(prefix[i] | 0x20) : prefix[i];
+		lower[i] = (char)tolower((unsigned char)prefix[i]);
 	if (size < 4)
 		return err_say(err, EINVAL,
 			"'%s' is too short: at least four characters of an id are needed", prefix);

@@ -9,29 +9,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/limits.h"
 #include "config/values.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 #include "ground/base/variable.h"
 
 #define WORKSPACE_TARGET "/workspace"
-#define MIB              (UINT64_C(1024) * 1024)
 #define PLAN_TEXT_MAX    ((size_t)64 * 1024 * 1024)
 
 static void fill_limits(const struct settings *s, bool is_exec, struct plan *plan)
 {
 	int64_t unsaid_ms = is_exec ? 0 : INT64_C(15) * 60 * 1000;
 
+	plan->limits = s->bounds;
 	plan->limits.deadline_ms = s->deadline_ms >= 0 ? s->deadline_ms : unsaid_ms;
-	plan->limits.handshake_ms = 30000;
-	plan->limits.cancel_grace_ms = 10000;
-	plan->limits.term_grace_ms = 5000;
-	plan->limits.line_bytes = MIB;
-	plan->limits.events_bytes = 64 * MIB;
-	plan->limits.stderr_bytes = UINT64_C(64) * 1024;
-	plan->limits.artifact_files = 1000;
-	plan->limits.artifact_bytes = 64 * MIB;
-	plan->limits.artifacts_bytes = 256 * MIB;
+	limits_fill(&plan->limits);
 }
 
 static void fill_sandbox(const struct settings *s, bool is_exec, struct plan *plan)

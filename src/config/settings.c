@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "config/limits.h"
 #include "config/values.h"
 #include "ground/base/own.h"
 
@@ -96,6 +97,7 @@ void settings_lay_over(struct settings *lower, const struct settings *upper)
 		upper->limit_said_cpus);
 	limit_over(&lower->limits.disk_bytes, &lower->limit_said_disk, upper->limits.disk_bytes,
 		upper->limit_said_disk);
+	limits_lay_over(&lower->bounds, &upper->bounds);
 	for (size_t i = 0; i < upper->mount_count; i++)
 		mounts_put(&lower->mounts, &lower->mount_count, &upper->mounts[i]);
 	for (size_t i = 0; i < upper->secret_count; i++)

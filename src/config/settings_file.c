@@ -11,6 +11,7 @@
 
 #include "config/bounds.h"
 #include "config/fields.h"
+#include "config/limits.h"
 #include "config/values.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
@@ -312,6 +313,7 @@ static int refuse_in_user_file(const struct reader *r, const struct toml *v, str
 		{"deadline", FIELD_TYPE(STRING), "a time such as \"15m\"", take_deadline},         \
 		{"env", FIELD_TYPE(ARRAY), "an array of names of environment variables",           \
 			take_env},                                                                 \
+		{"limits", FIELD_TYPE(TABLE), "a table", limits_take},                             \
 		{"sandbox", FIELD_TYPE(TABLE), "a table", take_sandbox},                           \
 		{"secrets", FIELD_TYPE(TABLE), "a table", take_secret_table},                      \
 		{"verifier", FIELD_TYPE(TABLE), "a table", take_verifier},                         \

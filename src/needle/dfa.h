@@ -11,17 +11,17 @@
  * pass. A state is the offset of its row, so a step is next[state + class_of[byte]]; state 0 is the
  * start. States at and above accept_from end at least one word. */
 struct dfa {
-	uint32_t *next; /* owned, vault */
+	/* all owned, in vaults */
+	uint32_t *next;      /* a row per state */
+	uint8_t *depth;      /* per state: how many bytes back its longest word began */
+	uint32_t *out_first; /* per accepting state, and one more: where in outs its words are */
+	uint32_t *out_link; /* per accepting state: the one whose words end here too, or DFA_NONE */
+	uint32_t *outs;     /* what the caller named the words */
+	size_t next_bytes, depth_bytes, first_bytes, link_bytes, outs_bytes;
 	uint16_t class_of[256];
 	uint32_t classes;
 	uint32_t states;
 	uint32_t accept_from;
-	uint8_t *depth; /* owned, vault: per state, how many bytes back its longest word began */
-	uint32_t *out_first; /* owned, vault: per accepting state and one more, into outs */
-	uint32_t *
-		out_link; /* owned, vault: the accepting state whose words also end here, or DFA_NONE */
-	uint32_t *outs; /* owned, vault: what the caller named the words */
-	size_t next_bytes, depth_bytes, first_bytes, link_bytes, outs_bytes;
 };
 
 #define DFA_NONE      UINT32_MAX

@@ -314,8 +314,8 @@ bool form_same(unsigned a, unsigned b, const uint8_t *value, size_t size)
 	return same;
 }
 
-enum form_step form_follow(unsigned kind, const uint8_t *value, size_t size,
-	struct form_place *place, const uint8_t *bytes, size_t count, size_t *ret_used)
+enum form_step form_follow(const struct form_spelling *s, struct form_place *place,
+	const uint8_t *bytes, size_t count, size_t *ret_used)
 {
 	enum form_step step = FORM_MORE;
 	uint16_t unit[FORM_UNIT_MAX];
@@ -323,7 +323,7 @@ enum form_step form_follow(unsigned kind, const uint8_t *value, size_t size,
 
 	for (;;) {
 		uint32_t next = place->at;
-		unsigned n = form_spell(kind, value, size, &next, unit);
+		unsigned n = form_spell(s->kind, s->value, s->size, &next, unit);
 
 		if (n == 0) {
 			step = FORM_ENDS;

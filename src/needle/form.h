@@ -40,9 +40,15 @@ enum form_step {
 	FORM_MORE, /* all bytes fit, more must follow */
 };
 
+struct form_spelling {
+	unsigned kind;
+	const uint8_t *value; /* borrowed */
+	size_t size;          /* of the value */
+};
+
 /* Follows the spelling from *place over bytes; *ret_used is how many of them fitted. */
-enum form_step form_follow(unsigned kind, const uint8_t *value, size_t size,
-	struct form_place *place, const uint8_t *bytes, size_t count, size_t *ret_used);
+enum form_step form_follow(const struct form_spelling *s, struct form_place *place,
+	const uint8_t *bytes, size_t count, size_t *ret_used);
 
 static inline bool form_fits(uint16_t symbol, uint8_t byte)
 {

@@ -48,10 +48,12 @@ static enum form_step follow(
 {
 	const struct needle *n = h->n;
 	const struct form *f = needle_form(n, t->form);
-	const uint8_t *value = n->values + n->starts[f->secret];
-	size_t value_size = n->starts[f->secret + 1] - n->starts[f->secret];
-	enum form_step step =
-		form_follow(f->kind, value, value_size, &t->place, bytes, size, ret_used);
+	const struct form_spelling s = {
+		.kind = f->kind,
+		.value = n->values + n->starts[f->secret],
+		.size = n->starts[f->secret + 1] - n->starts[f->secret],
+	};
+	enum form_step step = form_follow(&s, &t->place, bytes, size, ret_used);
 
 	h->work += *ret_used + 1;
 	return step;
@@ -137,7 +139,7 @@ static size_t run(const struct dfa *d, uint32_t *state, const uint8_t *bytes, si
 	return i;
 }
 
-/* A step waits for the one before, so one walk leaves the processor idle; four walks at once do not.
+/* A step waits for the one before, so one walk leaves the processor idle; four at once do not.
  * Each but the first begins at the start state, so many bytes early that a word that ends in its
  * part cannot have begun before it. True when no word ends in the first *ret_size of the bytes, the
  * state then being the one behind them; otherwise nothing is known but that it is worth looking. */

@@ -18,7 +18,7 @@
  * trail, followed when more arrive. So memory does not grow with the length of secrets.
  *
  * A value that repeats itself could make that comparison quadratic. Comparing is therefore paid
- * from a budget that grows with the bytes seen; an anchor that it cannot pay for counts as found. */
+ * from a budget that grows with the bytes seen; an anchor it cannot pay for counts as found. */
 
 struct form {
 	uint32_t secret;
@@ -40,8 +40,8 @@ struct needle {
 };
 
 struct match {
-	uint64_t start,
-		end; /* offsets from the first byte ever fed; end may lie ahead when the budget ran out */
+	/* from the first byte ever fed; end lies ahead of what was fed when the budget ran out */
+	uint64_t start, end;
 	uint32_t secret;
 };
 

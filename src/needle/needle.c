@@ -12,7 +12,7 @@
 
 #define NAME_BYTES_MAX 128
 
-/* With many secrets, shorter anchors keep the automaton small; every spelling has at least this many. */
+/* With many secrets, shorter anchors keep the automaton small; no spelling is shorter than 8. */
 #define ANCHOR_FEW  DFA_WORD_MAX
 #define ANCHOR_MANY 8u
 #define SECRETS_FEW 32u

@@ -15,13 +15,14 @@
  * alone decides); hex; percent-encoding as encodeURIComponent, encodeURI, RFC 3986 and
  * application/x-www-form-urlencoded do it and the full one (every byte %XX); JSON string escapes
  * (\", \\, \/, \n and \uXXXX as minimal, ASCII-only and HTML-safe writers place them, and every
- * character as \uXXXX); and the JSON-escaped form once more (a JSON text inside a JSON string). Hex
- * digits may be of either case, also mixed. One automaton scans all forms of all secrets in one pass.
- * Not known: base64 broken into lines, compression, ciphers, a value taken apart by its sender.
+ * character as \uXXXX); and the JSON-escaped form once more (a JSON text inside a JSON string).
+ * Hex digits may be of either case, also mixed. One automaton scans all forms of all secrets in one
+ * pass. Not known: base64 broken into lines, compression, ciphers, a value that its sender took
+ * apart.
  *
  * A needle is immutable once built and may be shared by streams and across fork(). Values live in
- * memory that is locked and left out of core files where the machine allows it; the automaton
- * holds them in parts, so it is treated alike. */
+ * memory that is locked and left out of core files where the machine allows it (locks are not
+ * inherited by a child); the automaton holds them in parts, so it is treated alike. */
 struct needle;
 
 #define NEEDLE_SECRET_MIN  8           /* bytes; shorter values match by chance and are refused */
@@ -48,11 +49,11 @@ const char *needle_secret_name(const struct needle *n, size_t index);
 size_t needle_longest(const struct needle *n);
 
 /* Appends bytes to out with every occurrence replaced by [redacted:NAME]; overlapping and touching
- * occurrences become one replacement, with the name of the one that begins first (among those, that
- * ends first). A replacement takes whole UTF-8 characters and whole JSON escapes, up to 11 bytes
- * more than the occurrence, so what was valid inside a JSON string stays valid. counts
- * (needle_secret_count() of them, or NULL) grows by one for each secret in each replacement. Returns
- * how many replacements, or -errno of out. Fast path: nothing found, one copy. */
+ * occurrences become one replacement, with the name of the one that begins first (among those,
+ * that ends first). A replacement takes whole UTF-8 characters and whole JSON escapes, up to 11
+ * bytes more than the occurrence, so what was valid inside a JSON string stays valid. counts
+ * (needle_secret_count() of them, or NULL) grows by one for each secret in each replacement.
+ * Returns how many replacements, or -errno of out. Fast path: nothing found, one copy. */
 int needle_redact(
 	const struct needle *n, const void *bytes, size_t size, struct buf *out, uint64_t *counts);
 
@@ -67,9 +68,9 @@ int needle_redact_json(
 bool needle_occurs(const struct needle *n, const void *bytes, size_t size);
 
 /* The same over a stream that arrives in pieces, with the same output however it was cut: what may
- * be the beginning of a secret is held back until it is decided. The owner bounds the wait: after at
- * most 200 ms it calls needle_stream_flush(), which gives up what is held (a secret finished later is
- * then seen as *split*: counted, its rest replaced, its beginning not unwritten). */
+ * be the beginning of a secret is held back until it is decided. The owner bounds the wait: after
+ * at most 200 ms it calls needle_stream_flush(), which gives up what is held (a secret finished
+ * later is then seen as *split*: counted, its rest replaced, its beginning not unwritten). */
 struct needle_stream;
 
 struct needle_stream *needle_stream_new(const struct needle *n); /* n is borrowed */

@@ -39,7 +39,6 @@ struct box *box_new(struct loop *loop, const struct box_spec *spec, box_report_f
 	b->cgroup = CGROUP_NONE;
 	b->limits = spec->limits;
 	b->without = spec->without;
-	b->has_probe = (spec->weaker & WEAKER_PROBE) == 0;
 	if (spec->argv != NULL && spec->argv[0] != NULL)
 		b->command = own_strdup(spec->argv[0]);
 	buf_init(&b->start, INIT_START_MAX);
@@ -98,7 +97,7 @@ static bool report_failed(struct box *b, const struct err *e)
 /* What only the host sees: the limits read back from the group that pid 1 really is in. */
 static void check_limits(struct box *b, struct claim_result *results, size_t *count)
 {
-	if (b->limits.memory_bytes > 0 && b->has_probe) {
+	if ((b->claims >> CLAIM_LIMIT_MEMORY & 1) != 0) {
 		int r = cgroup_check_memory(&b->cgroup, b->pid, b->limits.memory_bytes);
 
 		results[(*count)++] = (struct claim_result){ .claim = CLAIM_LIMIT_MEMORY,
@@ -335,7 +334,7 @@ static bool report_early_end(struct box *b, int status)
 {
 	struct err e;
 
-	if (b->is_gone_to || b->has_failed || b->has_exited)
+	if (b->is_gone_to || b->has_failed || b->is_killed)
 		return true;
 	if (WIFSIGNALED(status))
 		(void)err_say(&e, ECHILD, "pid 1 of the box was ended by signal %d before the command was started",
@@ -404,6 +403,7 @@ void box_kill(struct box *b)
 {
 	if (b->is_dead)
 		return;
+	b->is_killed = true;
 	(void)cgroup_kill(&b->cgroup); /* where there is one; pid 1's death is enough */
 	if (b->is_local && b->control >= 0) {
 		loop_watch_free(take_ptr(&b->watch_control));

@@ -23,12 +23,13 @@ struct box {
 	struct cgroup cgroup;
 	struct plan_limits limits; /* those in the cgroup, read back when armed */
 	unsigned without;
-	bool has_probe, is_local;
+	uint64_t claims; /* what is tried, 1 << enum claim */
+	bool is_local;
 	char *command; /* owned; argv[0], for the hint of a failed exec; may be NULL */
 
 	bool is_built;   /* the payload reported: the box is armed */
 	bool is_gone_to; /* box_go() was called */
-	bool has_exited, has_failed, is_dead;
+	bool has_exited, has_failed, is_killed, is_dead;
 	unsigned survivor_count;
 	bool out_of_memory;
 };

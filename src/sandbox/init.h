@@ -76,7 +76,8 @@ struct init_start {
 	uint32_t without; /* enum box_without */
 	uint32_t uid, gid; /* who the command is inside */
 	uint32_t filter_count;
-	uint64_t process_limit; /* RLIMIT_NPROC; 0: left alone */
+	uint64_t process_limit;   /* RLIMIT_NPROC to set; 0: left alone */
+	uint64_t process_promise; /* what it may be at most */
 	uint64_t claims;        /* 1 << enum claim: what is to be tried */
 	uint32_t counts[INIT_LIST_COUNT];
 };

@@ -30,7 +30,7 @@ int box_write_start(struct box *b, enum sandbox_kind kind, const struct box_spec
 		.uid = BOX_UID,
 		.gid = BOX_UID,
 		.filter_count = filter != NULL ? filter->count : 0,
-		.process_limit = spec->limits.pids > 0 ? spec->limits.pids : BOX_PROCESSES_FLOOR,
+		.process_promise = spec->limits.pids > 0 ? spec->limits.pids : BOX_PROCESSES_FLOOR,
 		.claims = box_claims(kind, spec, &lists),
 	};
 	char *const *const all[INIT_LIST_COUNT] = {
@@ -44,8 +44,9 @@ int box_write_start(struct box *b, enum sandbox_kind kind, const struct box_spec
 		[INIT_SOCKETS] = lists.sockets,
 	};
 
-	if (kind == SANDBOX_LOCAL || (spec->without & BOX_WITHOUT_LIMITS) != 0)
-		head.process_limit = 0;
+	if (kind == SANDBOX_NATIVE && (spec->without & BOX_WITHOUT_LIMITS) == 0)
+		head.process_limit = head.process_promise;
+	b->claims = head.claims;
 	if (head.claims != 0)
 		head.flags |= INIT_PROBE;
 	(void)buf_add(&b->start, &head, sizeof(head)); /* failure sticks */

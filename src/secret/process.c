@@ -22,7 +22,7 @@ static void initial_environment(char **ret_start, char **ret_end)
 	autofree char *line = NULL;
 	size_t room = 0;
 	FILE *f = fopen("/proc/self/stat", "re");
-	unsigned long long start = 0, end = 0;
+	unsigned long long start, end;
 	char *p;
 
 	*ret_start = *ret_end = NULL;
@@ -35,7 +35,11 @@ static void initial_environment(char **ret_start, char **ret_end)
 		p = strchr(p, ' ');
 		p = p != NULL ? p + 1 : NULL;
 	}
-	if (p == NULL || sscanf(p, "%llu %llu", &start, &end) != 2 || start > end)
+	if (p == NULL)
+		return;
+	start = strtoull(p, &p, 10);
+	end = strtoull(p, NULL, 10);
+	if (start > end)
 		return;
 	*ret_start = (char *)(uintptr_t)start;
 	*ret_end = (char *)(uintptr_t)end;
@@ -78,11 +82,13 @@ void secret_forget_environment(const char *const *references, size_t count)
 
 int secret_harden_process(struct err *err)
 {
-	static const struct rlimit none = {0, 0};
+	/* 1 byte, not 0: the kernel then also leaves alone a core_pattern that pipes to a helper. An
+	 * operator's own hard limit of 0 cannot be raised and stays. */
+	static const struct rlimit one = {1, 1};
 
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return err_set(err, errno, "make this process unreadable");
-	if (setrlimit(RLIMIT_CORE, &none) < 0)
+	if (setrlimit(RLIMIT_CORE, &one) < 0 && errno != EPERM)
 		return err_set(err, errno, "forbid core files");
 	return 0;
 }

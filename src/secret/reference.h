@@ -22,7 +22,7 @@ struct reference {
 
 int reference_parse(const char *text, struct reference *ret, struct err *err);
 
-/* Where a value comes from, opened: a descriptor (the caller's), or for env: the variable itself. */
+/* Where a value comes from, opened: a descriptor (the caller's); for env: the variable itself. */
 struct source {
 	int fd;          /* -1 for env: */
 	const char *env; /* borrowed from the environment; NULL otherwise */

@@ -20,8 +20,8 @@
 
 /* Is the reference well formed and is something there? No value is kept. Errors name the variable
  * or path, never a value: -EINVAL the form, or no regular file; -ENOENT nothing there, or it is
- * empty; -EACCES readable by others or another user's; -E2BIG over 16 KiB; -ENOTSUP a source that is
- * not built yet; whatever open(2) says. */
+ * empty; -EACCES readable by others or another user's; -E2BIG over 16 KiB; -ENOTSUP a source that
+ * is not built yet; whatever open(2) says. */
 int secret_check(const char *reference, struct err *err);
 
 /* A set of named values in memory that is locked and left out of core files. */

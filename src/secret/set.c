@@ -81,11 +81,11 @@ static int read_file(const struct source *from, struct value *v, struct err *err
 static int read_value(const struct source *from, struct value *v, struct err *err)
 {
 	/* the most there can be, a newline, the terminator: a longer file fills it and is seen */
-	v->room = from->fd >= 0 ? REFERENCE_VALUE_MAX + 3 : from->bytes + 1;
+	v->room = from->env == NULL ? REFERENCE_VALUE_MAX + 3 : from->bytes + 1;
 	v->bytes = vault_alloc(v->room);
 	if (v->bytes == NULL)
 		return err_set(err, ENOMEM, "keep a secret");
-	if (from->fd >= 0)
+	if (from->env == NULL)
 		return read_file(from, v, err);
 	memcpy(v->bytes, from->env, from->bytes);
 	v->size = from->bytes;
@@ -109,7 +109,7 @@ int secret_set_read(struct secret_set *s, const char *name, const char *referenc
 {
 	struct value v = {0};
 	struct reference r;
-	struct source from;
+	struct source from = {.fd = -1};
 	int result;
 
 	if (find(s, name) != NULL)

@@ -125,7 +125,8 @@ int store_blob_link(struct store *s, int fd, const uint8_t sha256[32], struct er
 	return r;
 }
 
-int store_blob_put(struct store *s, const void *bytes, size_t size, uint8_t ret_sha256[32], struct err *err)
+int store_blob_put(
+	struct store *s, const void *bytes, size_t size, uint8_t ret_sha256[32], struct err *err)
 {
 	autoclose int fd = -1;
 	uint8_t sha256[32];
@@ -164,7 +165,8 @@ static int copy_hashed(int from, int to, uint64_t max_bytes, crypto_hash_sha256_
 		if (done > max_bytes)
 			return err_say(err, EFBIG, "a file is larger than %llu bytes",
 				(unsigned long long)max_bytes);
-		(void)crypto_hash_sha256_update(hash, (unsigned char *)bytes, (size_t)n); /* cannot fail */
+		(void)crypto_hash_sha256_update(
+			hash, (unsigned char *)bytes, (size_t)n); /* cannot fail */
 		r = fd_write(to, bytes, (size_t)n, err);
 		if (r < 0)
 			return r;
@@ -188,7 +190,8 @@ int store_blob_copy(struct store *s, int fd, uint64_t max_bytes, uint8_t ret_sha
 	if (!S_ISREG(before.st_mode))
 		return err_say(err, EINVAL, "only a regular file becomes a blob");
 	if ((uint64_t)before.st_size > max_bytes)
-		return err_say(err, EFBIG, "a file is larger than %llu bytes", (unsigned long long)max_bytes);
+		return err_say(err, EFBIG, "a file is larger than %llu bytes",
+			(unsigned long long)max_bytes);
 	r = store_blob_open(s, &to, err);
 	if (r < 0)
 		return r;

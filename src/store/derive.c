@@ -21,7 +21,7 @@
 
 void derivation_init(struct derivation *d, const struct id *attempt, const struct index_sink *sink)
 {
-	*d = (struct derivation){ .sink = sink, .attempt = *attempt };
+	*d = (struct derivation){.sink = sink, .attempt = *attempt};
 	json_doc_init(&d->doc, NODES_MAX, DEPTH_MAX);
 }
 
@@ -36,12 +36,13 @@ static void get_id(const struct json_doc *doc, const char *key, struct id *ret)
 {
 	autofree char *text = json_text(doc, json_get(doc, 0, key));
 
-	*ret = (struct id){ 0 };
+	*ret = (struct id){0};
 	if (text != NULL && id_is_valid(text))
 		(void)memcpy(ret->text, text, sizeof(ret->text));
 }
 
-static int64_t get_int(const struct json_doc *doc, uint32_t object, const char *key, int64_t otherwise)
+static int64_t get_int(
+	const struct json_doc *doc, uint32_t object, const char *key, int64_t otherwise)
 {
 	uint32_t node = object != JSON_NONE ? json_get(doc, object, key) : JSON_NONE;
 	int64_t value;
@@ -49,7 +50,8 @@ static int64_t get_int(const struct json_doc *doc, uint32_t object, const char *
 	return node != JSON_NONE && json_int64(doc, node, &value) == 0 ? value : otherwise;
 }
 
-static double get_double(const struct json_doc *doc, uint32_t object, const char *key, double otherwise)
+static double get_double(
+	const struct json_doc *doc, uint32_t object, const char *key, double otherwise)
 {
 	uint32_t node = object != JSON_NONE ? json_get(doc, object, key) : JSON_NONE;
 	double value;
@@ -91,8 +93,10 @@ static int add_planned(struct derivation *d, const struct event_line *line)
 	autofree char *task = json_text(&d->doc, json_get(&d->doc, 0, "task"));
 	autofree char *manifest = json_text(&d->doc, json_get(&d->doc, 0, "manifest"));
 	autofree char *sandbox = json_text(&d->doc, json_get(&d->doc, 0, "sandbox"));
-	struct index_attempt a = { .harness = or_empty(harness), .task = or_empty(task),
-		.manifest = or_empty(manifest), .sandbox = or_empty(sandbox) };
+	struct index_attempt a = {.harness = or_empty(harness),
+		.task = or_empty(task),
+		.manifest = or_empty(manifest),
+		.sandbox = or_empty(sandbox)};
 
 	get_id(&d->doc, "attempt", &a.attempt);
 	get_id(&d->doc, "run", &a.run);
@@ -122,7 +126,8 @@ static int add_artifact(struct derivation *d, const struct event_line *line)
 {
 	autofree char *path = json_text(&d->doc, json_get(&d->doc, 0, "path"));
 	autofree char *role = json_text(&d->doc, json_get(&d->doc, 0, "role"));
-	struct index_artifact a = { .attempt = d->attempt, .path = or_empty(path), .role = or_empty(role) };
+	struct index_artifact a = {
+		.attempt = d->attempt, .path = or_empty(path), .role = or_empty(role)};
 
 	(void)line;
 	if (!get_digest(&d->doc, "sha256", a.sha256))
@@ -141,7 +146,7 @@ static int add_settled(struct derivation *d, const struct event_line *line)
 	uint32_t usage = json_get(&d->doc, 0, "usage");
 	struct index_attempt *a = &d->outcome;
 
-	*a = (struct index_attempt){ .attempt = d->attempt, .state = STATE_DONE };
+	*a = (struct index_attempt){.attempt = d->attempt, .state = STATE_DONE};
 	if (outcome == NULL || outcome_parse(outcome, &a->outcome) < 0)
 		return 0;
 	free(d->reason);
@@ -155,12 +160,12 @@ static int add_settled(struct derivation *d, const struct event_line *line)
 	a->weaker = get_weaker(&d->doc);
 	if (usage != JSON_NONE && d->doc.nodes[usage].type != JSON_OBJECT)
 		usage = JSON_NONE;
-	a->usage = (struct usage){ .input = get_int(&d->doc, usage, "input", -1),
+	a->usage = (struct usage){.input = get_int(&d->doc, usage, "input", -1),
 		.output = get_int(&d->doc, usage, "output", -1),
 		.cache_read = get_int(&d->doc, usage, "cache_read", -1),
 		.cache_write = get_int(&d->doc, usage, "cache_write", -1),
 		.reasoning = get_int(&d->doc, usage, "reasoning", -1),
-		.cost_usd = get_double(&d->doc, usage, "cost_usd", -1) };
+		.cost_usd = get_double(&d->doc, usage, "cost_usd", -1)};
 	(void)wall_parse(line->ts, &a->settled); /* checked with the line's frame */
 	d->settled = true;
 	return 0;
@@ -172,10 +177,10 @@ int derivation_add(struct derivation *d, const struct event_line *line)
 		const char *type;
 		int (*add)(struct derivation *d, const struct event_line *line);
 	} kinds[] = {
-		{ "attempt.planned", add_planned },
-		{ "attempt.state", add_state },
-		{ "artifact", add_artifact },
-		{ "attempt.settled", add_settled },
+		{"attempt.planned", add_planned},
+		{"attempt.state", add_state},
+		{"artifact", add_artifact},
+		{"attempt.settled", add_settled},
 	};
 
 	if (!str_is(line->src, "runner"))
@@ -202,7 +207,8 @@ int derivation_end(struct derivation *d, uint64_t lines, uint64_t bytes)
 	return d->sink->settled(d->sink->context, &d->outcome);
 }
 
-static int derive_events(int dir, const struct id *attempt, const struct index_sink *sink, struct err *err)
+static int derive_events(
+	int dir, const struct id *attempt, const struct index_sink *sink, struct err *err)
 {
 	autodone(line_reader_done) struct line_reader reader;
 	autodone(derivation_done) struct derivation d;
@@ -238,10 +244,10 @@ static void doc_done(struct json_doc *doc)
 
 static int derive_run(int dir, const struct id *run, const struct index_sink *sink)
 {
-	autodone(buf_done) struct buf text = { .max = STORE_FILE_MAX + 16384 };
+	autodone(buf_done) struct buf text = {.max = STORE_FILE_MAX + 16384};
 	autofree char *created = NULL, *file = NULL;
 	autodone(doc_done) struct json_doc doc;
-	struct wall at = { 0 };
+	struct wall at = {0};
 	char name[64];
 
 	json_doc_init(&doc, NODES_MAX, DEPTH_MAX);
@@ -265,7 +271,7 @@ int derive_runs(int dir, const struct index_sink *sink, struct err *err)
 	if (r < 0 || sink->run == NULL)
 		return r;
 	for (char **name = names; *name != NULL && r == 0; name++) {
-		struct id run = { 0 };
+		struct id run = {0};
 
 		if (strlen(*name) != ID_LENGTH + 5 || strcmp(*name + ID_LENGTH, ".json") != 0)
 			continue;
@@ -279,8 +285,11 @@ int derive_runs(int dir, const struct index_sink *sink, struct err *err)
 /* A removed attempt left only its tombstone: its row is a stub. */
 static int derive_stub(const struct seal_line *line, const struct index_sink *sink)
 {
-	struct index_attempt a = { .attempt = line->attempt, .run = line->run, .harness = "", .task = "",
-		.sandbox = "" };
+	struct index_attempt a = {.attempt = line->attempt,
+		.run = line->run,
+		.harness = "",
+		.task = "",
+		.sandbox = ""};
 	char manifest[65] = "";
 
 	if (line->has_manifest)
@@ -313,9 +322,10 @@ int derive_removed(int dir, const struct seal_list *seals, const struct id *only
 	return 0;
 }
 
-int store_derive(struct store *s, const struct id *only, const struct index_sink *sink, struct err *err)
+int store_derive(
+	struct store *s, const struct id *only, const struct index_sink *sink, struct err *err)
 {
-	autodone(seal_list_done) struct seal_list seals = { 0 };
+	autodone(seal_list_done) struct seal_list seals = {0};
 	autodone(strv_done) char **names = NULL;
 	int r;
 

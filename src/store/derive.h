@@ -12,7 +12,7 @@ struct derivation {
 	const struct index_sink *sink; /* borrowed; members may be NULL */
 	struct json_doc doc;
 	struct id attempt;
-	bool planned;            /* the first event was what it must be; else nothing is handed out */
+	bool planned; /* the first event was what it must be; else nothing is handed out */
 	uint64_t artifact_bytes; /* so far */
 	/* the outcome waits for the end of the file: its row counts lines and bytes */
 	bool settled;
@@ -23,7 +23,8 @@ struct derivation {
 struct event_line;
 void derivation_init(struct derivation *d, const struct id *attempt, const struct index_sink *sink);
 void derivation_done(struct derivation *d);
-int derivation_add(struct derivation *d, const struct event_line *line); /* what the sink returned */
+int derivation_add(
+	struct derivation *d, const struct event_line *line); /* what the sink returned */
 int derivation_end(struct derivation *d, uint64_t lines, uint64_t bytes);
 /* Rows of runs/, then those of tombstones: parts of store_derive. */
 int derive_runs(int dir, const struct index_sink *sink, struct err *err);

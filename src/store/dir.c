@@ -18,8 +18,8 @@
 #include "store/store.h"
 #include "store/witness.h"
 
-static const char *const directories[] = { "manifests", "runs", "events", "blobs", "blobs/sha256",
-	"trials", "live", "work" };
+static const char *const directories[] = {
+	"manifests", "runs", "events", "blobs", "blobs/sha256", "trials", "live", "work"};
 
 /* The path with "." and ".." of the caller's kept away: absolute, without resolving its last part,
  * which may not exist yet. */
@@ -95,7 +95,7 @@ static int lay_out(int fd, struct err *err)
 
 static void read_id(int fd, char id[STORE_ID_SIZE])
 {
-	autodone(buf_done) struct buf text = { .max = 65536 };
+	autodone(buf_done) struct buf text = {.max = 65536};
 	uint8_t raw[16];
 
 	id[0] = '\0';
@@ -130,8 +130,8 @@ int store_open(const char *path, unsigned flags, struct store **ret, struct err 
 		if (r < 0)
 			return err_add_to(r, err, "lay out store '%s'", full);
 	} else if (!fileat_exists(fd, "events")) {
-		return err_say(err, ENOENT, "'%s' is not a hemra store: it has no directory 'events'",
-			full);
+		return err_say(err, ENOENT,
+			"'%s' is not a hemra store: it has no directory 'events'", full);
 	}
 	s = own_alloc(sizeof(*s));
 	s->path = realpath(full, NULL);
@@ -203,7 +203,8 @@ static int make_parents(int fd, const char *name, struct err *err)
 	return 0;
 }
 
-int store_put_once(struct store *s, const char *name, const void *bytes, size_t size, struct err *err)
+int store_put_once(
+	struct store *s, const char *name, const void *bytes, size_t size, struct err *err)
 {
 	int r;
 

@@ -12,9 +12,9 @@
 
 /* The directory itself, private to store/. */
 
-#define STORE_ID_SIZE    33 /* 32 hex digits and the terminator */
-#define STORE_FILE_MAX   (16 * 1024 * 1024) /* manifests, runs and other small files */
-#define STORE_BUCKETS    256
+#define STORE_ID_SIZE  33                 /* 32 hex digits and the terminator */
+#define STORE_FILE_MAX (16 * 1024 * 1024) /* manifests, runs and other small files */
+#define STORE_BUCKETS  256
 
 /* err_add() that keeps r also where nobody wants the sentence. */
 #define err_add_to(r, ...) ((void)err_add(__VA_ARGS__), (r))
@@ -33,17 +33,21 @@ struct store {
 
 /* Files of a directory, relative to a descriptor. All give a sentence. */
 bool fileat_exists(int dir, const char *name);
-int fileat_read(int dir, const char *name, size_t max, struct buf *out, struct err *err); /* appends; -ENOENT, -EMSGSIZE; out has room for 16 KiB beyond max */
+int fileat_read(int dir, const char *name, size_t max, struct buf *out,
+	struct err *err); /* appends; -ENOENT, -EMSGSIZE; out has room for 16 KiB beyond max */
 int fd_write(int fd, const void *bytes, size_t size, struct err *err);
-int fileat_put(int dir, const char *name, const void *bytes, size_t size, mode_t mode, struct err *err);
-int fileat_put_once(int dir, const char *name, const void *bytes, size_t size, mode_t mode, struct err *err);
-int fileat_copy(int from, int to_dir, const char *name, mode_t mode, struct err *err); /* from its beginning; must not exist */
+int fileat_put(
+	int dir, const char *name, const void *bytes, size_t size, mode_t mode, struct err *err);
+int fileat_put_once(
+	int dir, const char *name, const void *bytes, size_t size, mode_t mode, struct err *err);
+int fileat_copy(int from, int to_dir, const char *name, mode_t mode,
+	struct err *err);                                   /* from its beginning; must not exist */
 int dirat_sync(int dir, const char *name, struct err *err); /* "." for dir itself */
 int dirat_make(int dir, const char *name, struct err *err); /* 0700; fine when it is there */
 /* Names in a directory, sorted, "." and ".." left out. -ENOENT gives none. */
 int dirat_list(int dir, const char *name, char ***ret_names, struct err *err);
 
-/* Holds `lock`: shared while a blob is linked or a log is made, exclusive in rm and gc. */
+/* Holds `lock`: shared while a blob is linked, exclusive in rm and gc. */
 enum store_lock_kind {
 	STORE_LOCK_SHARED,
 	STORE_LOCK_EXCLUSIVE,

@@ -22,7 +22,8 @@
 #include "store/seal.h"
 #include "store/store.h"
 
-struct export {
+struct export
+{
 	struct store *store;
 	struct index *index;
 	int to;
@@ -40,12 +41,13 @@ static int copy_file(struct store *s, const char *from, int to, const char *name
 }
 
 /* The seal's line as it stands in seals.jsonl, byte for byte. */
-static int find_seal(struct store *s, const struct id *attempt, struct buf *out, struct seal_line *ret,
-	struct err *err)
+static int find_seal(struct store *s, const struct id *attempt, struct buf *out,
+	struct seal_line *ret, struct err *err)
 {
 	autodone(line_reader_done) struct line_reader reader;
 	struct json_doc doc;
-	autoclose int fd = openat(s->fd, "seals.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autoclose int fd =
+		openat(s->fd, "seals.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct seal_line line;
 	struct str text;
 
@@ -111,14 +113,15 @@ static int take_attempt(void *context, const struct index_attempt *a)
 
 static int export_record(struct export *e, const struct id *attempt)
 {
-	autodone(buf_done) struct buf text = { .max = 64 * 1024 * 1024 };
+	autodone(buf_done) struct buf text = {.max = 64 * 1024 * 1024};
 	int r;
 
 	e->record = &text;
 	r = index_get_attempt(e->index, attempt, take_attempt, e, e->err);
 	if (r == 0 && buf_status(&text) < 0)
 		r = err_set(e->err, -buf_status(&text), "put record.json together");
-	return r == 0 ? fileat_put_once(e->to, "record.json", text.data, text.len, 0444, e->err) : r;
+	return r == 0 ? fileat_put_once(e->to, "record.json", text.data, text.len, 0444, e->err)
+		      : r;
 }
 
 static int export_files(struct export *e, const struct id *attempt, const struct seal_line *seal)
@@ -153,8 +156,8 @@ static int make_new(int dir, const char *path, int *ret_fd, struct err *err)
 static int export_attempt(struct store *s, struct index *x, const struct id *attempt, int dir,
 	const char *path, struct err *err)
 {
-	autodone(buf_done) struct buf text = { .max = SEAL_LINE_MAX + 1 };
-	struct export e = { .store = s, .index = x, .err = err };
+	autodone(buf_done) struct buf text = {.max = SEAL_LINE_MAX + 1};
+	struct export e = {.store = s, .index = x, .err = err};
 	struct seal_line seal;
 	autoclose int to = -1;
 	int r;
@@ -199,7 +202,7 @@ static int export_run(struct store *s, struct index *x, const struct id *run, co
 	if (r == 0)
 		r = make_new(to, "attempts", &under, err);
 	for (char **name = attempts; r == 0 && *name != NULL; name++) {
-		struct id attempt = { 0 };
+		struct id attempt = {0};
 
 		(void)memcpy(attempt.text, *name, ID_LENGTH);
 		r = export_attempt(s, x, &attempt, under, *name, err);
@@ -207,8 +210,9 @@ static int export_run(struct store *s, struct index *x, const struct id *run, co
 	return r;
 }
 
-int store_export(struct store *s, struct index *x, const struct id *attempt_or_run, bool is_run, const char *directory, struct err *err)
+int store_export(struct store *s, struct index *x, const struct id *attempt_or_run, bool is_run,
+	const char *directory, struct err *err)
 {
-	return is_run ? export_run(s, x, attempt_or_run, directory, err) :
-			export_attempt(s, x, attempt_or_run, AT_FDCWD, directory, err);
+	return is_run ? export_run(s, x, attempt_or_run, directory, err)
+		      : export_attempt(s, x, attempt_or_run, AT_FDCWD, directory, err);
 }

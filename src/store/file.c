@@ -2,8 +2,8 @@
 /* Whole small files and directories, relative to a descriptor, written so that a crash leaves either
  * the old state or the new one. */
 
-#include <errno.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +86,8 @@ static void temporary_name(const char *name, char *out, size_t size)
 static int sync_parent(int dir, const char *name, struct err *err)
 {
 	const char *slash = strrchr(name, '/');
-	autofree char *parent = slash != NULL ? own_strndup(name, (size_t)(slash - name)) : own_strdup(".");
+	autofree char *parent =
+		slash != NULL ? own_strndup(name, (size_t)(slash - name)) : own_strdup(".");
 
 	return dirat_sync(dir, parent, err);
 }
@@ -105,7 +106,8 @@ static int write_beside(int dir, const char *temporary, const void *bytes, size_
 	return r;
 }
 
-int fileat_put(int dir, const char *name, const void *bytes, size_t size, mode_t mode, struct err *err)
+int fileat_put(
+	int dir, const char *name, const void *bytes, size_t size, mode_t mode, struct err *err)
 {
 	char temporary[512];
 	int r;
@@ -123,7 +125,7 @@ int fileat_put(int dir, const char *name, const void *bytes, size_t size, mode_t
 
 static int must_be_equal(int dir, const char *name, const void *bytes, size_t size, struct err *err)
 {
-	autodone(buf_done) struct buf there = { .max = STORE_FILE_MAX + 16384 };
+	autodone(buf_done) struct buf there = {.max = STORE_FILE_MAX + 16384};
 	int r = fileat_read(dir, name, STORE_FILE_MAX, &there, err);
 
 	if (r < 0)
@@ -133,7 +135,8 @@ static int must_be_equal(int dir, const char *name, const void *bytes, size_t si
 	return 0;
 }
 
-int fileat_put_once(int dir, const char *name, const void *bytes, size_t size, mode_t mode, struct err *err)
+int fileat_put_once(
+	int dir, const char *name, const void *bytes, size_t size, mode_t mode, struct err *err)
 {
 	char temporary[512];
 	bool exists = false;

@@ -22,8 +22,8 @@ static int64_t modified_us(const struct stat *st)
 }
 
 /* One file in a bucket of blobs: goes unless it is named, or may be about to be. */
-static int collect_blob(struct store *s, const char *path, const char *hex, struct digest_set *named,
-	int64_t living_us, struct store_gc *gc)
+static int collect_blob(struct store *s, const char *path, const char *hex,
+	struct digest_set *named, int64_t living_us, struct store_gc *gc)
 {
 	uint8_t digest[32];
 	struct stat st;
@@ -61,7 +61,7 @@ static int collect_bucket(struct store *s, const char *bucket, struct digest_set
 
 static int collect_blobs(struct store *s, struct index *x, struct store_gc *gc, struct err *err)
 {
-	autodone(digest_set_done) struct digest_set named = { 0 };
+	autodone(digest_set_done) struct digest_set named = {0};
 	autodone(strv_done) char **buckets = NULL, **temporary = NULL;
 	struct wall living;
 	int r;
@@ -79,7 +79,8 @@ static int collect_blobs(struct store *s, struct index *x, struct store_gc *gc, 
 		autofree char *path = own_printf("blobs/%s", *name);
 
 		/* left by a process that died while it linked; none links now, as we hold the lock */
-		if (str_starts(*name, ".tmp-") && !gc->dry_run && unlinkat(s->fd, path, 0) < 0 && errno != ENOENT)
+		if (str_starts(*name, ".tmp-") && !gc->dry_run && unlinkat(s->fd, path, 0) < 0 &&
+			errno != ENOENT)
 			r = err_set(err, errno, "remove '%s/%s'", s->path, path);
 	}
 	return r;
@@ -99,22 +100,24 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* The work directories of attempts that do not live. */
-static int list_kept(struct store *s, char **names, struct kept *list, size_t *ret_count, struct err *err)
+static int list_kept(
+	struct store *s, char **names, struct kept *list, size_t *ret_count, struct err *err)
 {
 	size_t count = 0;
 
 	for (char **name = names; *name != NULL; name++) {
 		autofree char *path = own_printf("work/%s", *name);
-		struct id attempt = { 0 };
+		struct id attempt = {0};
 		struct stat st;
 		int r;
 
 		if (!id_is_valid(*name))
 			continue;
 		(void)memcpy(attempt.text, *name, ID_LENGTH);
-		if (events_are_held(s->fd, &attempt) || fstatat(s->fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		if (events_are_held(s->fd, &attempt) ||
+			fstatat(s->fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
 			continue;
-		list[count] = (struct kept){ .name = *name, .modified = modified_us(&st) };
+		list[count] = (struct kept){.name = *name, .modified = modified_us(&st)};
 		r = treeat_size(s->fd, path, &list[count].bytes, err);
 		if (r < 0)
 			return r;
@@ -128,7 +131,8 @@ static int list_kept(struct store *s, char **names, struct kept *list, size_t *r
 
 static int collect_work(struct store *s, struct store_gc *gc, struct err *err)
 {
-	int64_t oldest = gc->older_than_ms > 0 ? wall_add_ms(wall_now(), -gc->older_than_ms).us : INT64_MIN;
+	int64_t oldest =
+		gc->older_than_ms > 0 ? wall_add_ms(wall_now(), -gc->older_than_ms).us : INT64_MIN;
 	autodone(strv_done) char **names = NULL;
 	autofree struct kept *list = NULL;
 	uint64_t total = 0, freed = 0;
@@ -160,7 +164,7 @@ static int collect_sockets(struct store *s, struct store_gc *gc, struct err *err
 
 	for (char **name = names; r == 0 && *name != NULL; name++) {
 		autofree char *path = own_printf("live/%s", *name);
-		struct id attempt = { 0 };
+		struct id attempt = {0};
 
 		if (strlen(*name) != ID_LENGTH + 5 || !str_ends(*name, ".sock"))
 			continue;
@@ -178,7 +182,7 @@ static int collect_sockets(struct store *s, struct store_gc *gc, struct err *err
 /* The line says before what will be gone after: it comes from a first, dry round. */
 static int announce(struct store *s, struct seal_key *k, const struct store_gc *gc, struct err *err)
 {
-	struct seal_line line = { .kind = SEAL_GC, .count = gc->blobs, .bytes = gc->bytes };
+	struct seal_line line = {.kind = SEAL_GC, .count = gc->blobs, .bytes = gc->bytes};
 
 	(void)snprintf(line.why, sizeof(line.why), "%llu blobs, %llu work directories",
 		(unsigned long long)gc->blobs, (unsigned long long)gc->work_directories);
@@ -194,10 +198,12 @@ static int collect(struct store *s, struct index *x, struct store_gc *gc, struct
 	return r == 0 ? collect_sockets(s, gc, err) : r;
 }
 
-int store_gc(struct store *s, struct index *x, struct seal_key *k, struct store_gc *gc, struct err *err)
+int store_gc(
+	struct store *s, struct index *x, struct seal_key *k, struct store_gc *gc, struct err *err)
 {
-	struct store_gc round = { .older_than_ms = gc->older_than_ms,
-		.keep_work_bytes = gc->keep_work_bytes, .dry_run = true };
+	struct store_gc round = {.older_than_ms = gc->older_than_ms,
+		.keep_work_bytes = gc->keep_work_bytes,
+		.dry_run = true};
 	autoclose int lock = -1;
 	int r;
 
@@ -207,8 +213,8 @@ int store_gc(struct store *s, struct index *x, struct seal_key *k, struct store_
 	if (r == 0 && !gc->dry_run) {
 		if (round.blobs + round.work_directories > 0)
 			r = announce(s, k, &round, err);
-		round = (struct store_gc){ .older_than_ms = gc->older_than_ms,
-			.keep_work_bytes = gc->keep_work_bytes };
+		round = (struct store_gc){
+			.older_than_ms = gc->older_than_ms, .keep_work_bytes = gc->keep_work_bytes};
 		if (r == 0)
 			r = collect(s, x, &round, err);
 	}

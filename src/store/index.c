@@ -28,12 +28,12 @@
 	" BEGIN SELECT RAISE(ABORT, '" table " is append-only'); END;"
 
 #define TRIGGERS                                                                                   \
-	APPEND_ONLY("runs") APPEND_ONLY("attempts") APPEND_ONLY("attempt_transitions")             \
-	APPEND_ONLY("artifacts") APPEND_ONLY("outcomes") APPEND_ONLY("scores")                     \
-	APPEND_ONLY("tombstones")
+	APPEND_ONLY("runs")                                                                        \
+	APPEND_ONLY("attempts") APPEND_ONLY("attempt_transitions") APPEND_ONLY("artifacts")        \
+		APPEND_ONLY("outcomes") APPEND_ONLY("scores") APPEND_ONLY("tombstones")
 
-static const char *const tables[] = { "scores", "outcomes", "artifacts", "attempt_transitions",
-	"tombstones", "attempts", "runs" };
+static const char *const tables[] = {
+	"scores", "outcomes", "artifacts", "attempt_transitions", "tombstones", "attempts", "runs"};
 
 /* migrations[n] leads from user_version n to n + 1. */
 static const char *const migrations[] = {
@@ -69,16 +69,21 @@ static const char *const statements[INDEX_STATEMENT_COUNT] = {
 	[INDEX_COMMIT] = "COMMIT",
 	[INDEX_ROLLBACK] = "ROLLBACK",
 	[INDEX_PUT_RUN] = "INSERT INTO runs VALUES (?1, ?2, ?3)",
-	[INDEX_PUT_ATTEMPT] = "INSERT INTO attempts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
-	[INDEX_PUT_TRANSITION] = "INSERT INTO attempt_transitions (attempt, state, at) VALUES (?1, ?2, ?3)",
-	[INDEX_PUT_ARTIFACT] = "INSERT INTO artifacts (attempt, path, role, bytes, sha256, raw_sha256, declared)"
-			       " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-	[INDEX_PUT_OUTCOME] = "INSERT INTO outcomes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
-			      " ?11, ?12, ?13, ?14, ?15)",
+	[INDEX_PUT_ATTEMPT] =
+		"INSERT INTO attempts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+	[INDEX_PUT_TRANSITION] =
+		"INSERT INTO attempt_transitions (attempt, state, at) VALUES (?1, ?2, ?3)",
+	[INDEX_PUT_ARTIFACT] =
+		"INSERT INTO artifacts (attempt, path, role, bytes, sha256, raw_sha256, declared)"
+		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[INDEX_PUT_OUTCOME] =
+		"INSERT INTO outcomes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
+		" ?11, ?12, ?13, ?14, ?15)",
 	[INDEX_PUT_SCORE] = "INSERT INTO scores VALUES (?1, ?2, ?3)",
 	[INDEX_PUT_TOMBSTONE] = "INSERT INTO tombstones VALUES (?1, ?2, ?3)",
 	/* '{' is the character behind 'z', the last of an id's alphabet */
-	[INDEX_FIND] = "SELECT id, is_run FROM " IDS " WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id LIMIT 5",
+	[INDEX_FIND] = "SELECT id, is_run FROM " IDS
+		       " WHERE id >= ?1 AND id < ?1 || '{' ORDER BY id LIMIT 5",
 	[INDEX_BEFORE] = "SELECT max(coalesce((SELECT max(run) FROM runs WHERE run < ?1), ''),"
 			 " coalesce((SELECT max(attempt) FROM attempts WHERE attempt < ?1), ''))",
 	[INDEX_AFTER] = "SELECT min(coalesce((SELECT min(run) FROM runs WHERE run > ?1), '{'),"
@@ -124,13 +129,14 @@ int index_exec(struct index *x, const char *sql, struct err *err)
 	return code != SQLITE_OK ? index_error(x, code, "change", err) : 0;
 }
 
-int index_statement(struct index *x, enum index_statement which, sqlite3_stmt **ret, struct err *err)
+int index_statement(
+	struct index *x, enum index_statement which, sqlite3_stmt **ret, struct err *err)
 {
 	sqlite3_stmt **cached = &x->statements[which];
 
 	if (*cached == NULL) {
-		int code = sqlite3_prepare_v3(x->db, statements[which], -1, SQLITE_PREPARE_PERSISTENT,
-			cached, NULL);
+		int code = sqlite3_prepare_v3(
+			x->db, statements[which], -1, SQLITE_PREPARE_PERSISTENT, cached, NULL);
 
 		if (code != SQLITE_OK)
 			return index_error(x, code, "read", err);
@@ -150,7 +156,7 @@ int index_run_statement(struct index *x, enum index_statement which, struct err 
 	code = sqlite3_step(statement);
 	if (code != SQLITE_DONE)
 		r = index_error(x, code, "write", err);
-	(void)sqlite3_reset(statement); /* repeats the error that was just told */
+	(void)sqlite3_reset(statement);          /* repeats the error that was just told */
 	(void)sqlite3_clear_bindings(statement); /* cannot fail */
 	return r;
 }
@@ -192,12 +198,14 @@ static int check_version(struct index *x, bool write, struct err *err)
 	if (r < 0)
 		return r;
 	if (version > (int)array_count(migrations))
-		return err_say(err, ENOTSUP, "'%s/index.sqlite' was made by a newer hemra (version %d)",
-			x->store->path, version);
+		return err_say(err, ENOTSUP,
+			"'%s/index.sqlite' was made by a newer hemra (version %d)", x->store->path,
+			version);
 	if (version == (int)array_count(migrations))
 		return 0;
 	if (!write)
-		return err_say(err, ENODATA, "'%s/index.sqlite' is older than this hemra", x->store->path);
+		return err_say(
+			err, ENODATA, "'%s/index.sqlite' is older than this hemra", x->store->path);
 	r = index_run_statement(x, INDEX_BEGIN, err);
 	if (r < 0)
 		return r;
@@ -211,7 +219,7 @@ static int check_version(struct index *x, bool write, struct err *err)
 /* Changing to WAL asks for the file alone and does not always wait for it: two first openers may meet. */
 static int set_wal(struct index *x, struct err *err)
 {
-	const struct timespec pause = { .tv_nsec = 5000000 };
+	const struct timespec pause = {.tv_nsec = 5000000};
 	struct mono end = mono_add_ms(mono_now(), BUSY_MS);
 	int code;
 
@@ -228,7 +236,7 @@ static int configure(struct index *x, bool write, struct err *err)
 {
 	int r = 0;
 
-	(void)sqlite3_extended_result_codes(x->db, 0);       /* these cannot fail on an open database */
+	(void)sqlite3_extended_result_codes(x->db, 0); /* these cannot fail on an open database */
 	(void)sqlite3_busy_timeout(x->db, BUSY_MS);
 	(void)sqlite3_db_config(x->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(x->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
@@ -258,7 +266,8 @@ static int open_immutable(struct index *x, const char *path)
 			*p++ = *path;
 	}
 	(void)strcpy(p, "?immutable=1"); /* room was made above */
-	return sqlite3_open_v2(uri, &x->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+	return sqlite3_open_v2(
+		uri, &x->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 }
 
 static int open_database(struct index *x, bool write, struct err *err)
@@ -330,7 +339,8 @@ int index_check(struct index *x, struct err *err)
 	if (code != SQLITE_OK)
 		return index_error(x, code, "check", err);
 	if (strcmp(said, "ok") != 0)
-		return err_say(err, EBADMSG, "'%s/index.sqlite' is damaged: %s", x->store->path, said);
+		return err_say(
+			err, EBADMSG, "'%s/index.sqlite' is damaged: %s", x->store->path, said);
 	return 0;
 }
 
@@ -340,8 +350,9 @@ int index_clear(struct index *x, struct err *err)
 	int r = 0;
 
 	for (size_t i = 0; i < array_count(tables) && r == 0; i++) {
-		(void)snprintf(sql, sizeof(sql), "DROP TRIGGER IF EXISTS %s_no_update;"
-						 "DROP TRIGGER IF EXISTS %s_no_delete; DELETE FROM %s",
+		(void)snprintf(sql, sizeof(sql),
+			"DROP TRIGGER IF EXISTS %s_no_update;"
+			"DROP TRIGGER IF EXISTS %s_no_delete; DELETE FROM %s",
 			tables[i], tables[i], tables[i]);
 		r = index_exec(x, sql, err);
 	}

@@ -28,15 +28,18 @@ enum index_statement {
 };
 
 struct index {
-	struct store *store; /* borrowed */
-	sqlite3 *db;         /* owned */
+	struct store *store;                             /* borrowed */
+	sqlite3 *db;                                     /* owned */
 	sqlite3_stmt *statements[INDEX_STATEMENT_COUNT]; /* owned, prepared at first use */
 	bool in_transaction; /* rebuilding: puts join the one that is open */
 };
 
-int index_error(struct index *x, int code, const char *what, struct err *err); /* sqlite's code to -errno */
-int index_statement(struct index *x, enum index_statement which, sqlite3_stmt **ret, struct err *err);
-int index_run_statement(struct index *x, enum index_statement which, struct err *err); /* steps and resets */
+int index_error(
+	struct index *x, int code, const char *what, struct err *err); /* sqlite's code to -errno */
+int index_statement(
+	struct index *x, enum index_statement which, sqlite3_stmt **ret, struct err *err);
+int index_run_statement(
+	struct index *x, enum index_statement which, struct err *err); /* steps and resets */
 int index_exec(struct index *x, const char *sql, struct err *err);
 
 int index_check(struct index *x, struct err *err); /* -EBADMSG: the file is damaged */

@@ -12,21 +12,23 @@
 
 static int refuse_ambiguous(sqlite3_stmt *s, const char *prefix, const char *first, struct err *err)
 {
-	autodone(buf_done) struct buf list = { .max = 400 };
+	autodone(buf_done) struct buf list = {.max = 400};
 	int code = SQLITE_ROW;
 
 	(void)buf_add_text(&list, first); /* a list cut short is still a help */
 	while (code == SQLITE_ROW) {
-		(void)buf_addf(&list, ", %s", (const char *)sqlite3_column_text(s, 0)); /* likewise */
+		(void)buf_addf(
+			&list, ", %s", (const char *)sqlite3_column_text(s, 0)); /* likewise */
 		code = sqlite3_step(s);
 	}
-	return err_say(err, EEXIST, "'%s' is the beginning of several ids: %s", prefix, buf_text(&list));
+	return err_say(
+		err, EEXIST, "'%s' is the beginning of several ids: %s", prefix, buf_text(&list));
 }
 
-static int find(struct index *x, sqlite3_stmt *s, const char *prefix, struct id *ret, bool *ret_is_run,
-	struct err *err)
+static int find(struct index *x, sqlite3_stmt *s, const char *prefix, struct id *ret,
+	bool *ret_is_run, struct err *err)
 {
-	struct id id = { 0 };
+	struct id id = {0};
 	const char *text;
 	bool is_run;
 	int code;
@@ -39,7 +41,8 @@ static int find(struct index *x, sqlite3_stmt *s, const char *prefix, struct id 
 		return index_error(x, code, "read", err);
 	text = (const char *)sqlite3_column_text(s, 0);
 	if (text == NULL || !id_is_valid(text))
-		return err_say(err, EBADMSG, "'%s' names a row of the index that is not an id", prefix);
+		return err_say(
+			err, EBADMSG, "'%s' names a row of the index that is not an id", prefix);
 	(void)memcpy(id.text, text, ID_LENGTH);
 	is_run = sqlite3_column_int(s, 1) != 0;
 	code = sqlite3_step(s);
@@ -52,13 +55,15 @@ static int find(struct index *x, sqlite3_stmt *s, const char *prefix, struct id 
 	return 0;
 }
 
-int index_find(struct index *x, const char *prefix, struct id *ret, bool *ret_is_run, struct err *err)
+int index_find(
+	struct index *x, const char *prefix, struct id *ret, bool *ret_is_run, struct err *err)
 {
 	sqlite3_stmt *s;
 	int r;
 
 	if (!id_is_prefix(prefix))
-		return err_say(err, EINVAL, "'%s' is not an id: 4 to 26 digits and lower-case letters without i, l, o, u",
+		return err_say(err, EINVAL,
+			"'%s' is not an id: 4 to 26 digits and lower-case letters without i, l, o, u",
 			prefix);
 	r = index_statement(x, INDEX_FIND, &s, err);
 	if (r < 0)

@@ -34,7 +34,8 @@ static int put(struct index *x, enum index_statement which, const char *what, co
 	return r < 0 ? err_add_to(r, err, "put %s of %s", what, id->text) : 0;
 }
 
-int index_put_run(struct index *x, const struct id *run, struct wall created, const char *file, struct err *err)
+int index_put_run(struct index *x, const struct id *run, struct wall created, const char *file,
+	struct err *err)
 {
 	sqlite3_stmt *s;
 	int r = index_statement(x, INDEX_PUT_RUN, &s, err);
@@ -67,7 +68,8 @@ int index_put_planned(struct index *x, const struct index_attempt *a, struct err
 	return put(x, INDEX_PUT_ATTEMPT, "the row", &a->attempt, err);
 }
 
-int index_put_state(struct index *x, const struct id *attempt, enum state state, struct wall at, struct err *err)
+int index_put_state(struct index *x, const struct id *attempt, enum state state, struct wall at,
+	struct err *err)
 {
 	sqlite3_stmt *s;
 	int r = index_statement(x, INDEX_PUT_TRANSITION, &s, err);
@@ -150,11 +152,13 @@ int index_put_settled(struct index *x, const struct index_attempt *a, struct err
 	if (r == 0 && alone)
 		r = index_run_statement(x, INDEX_COMMIT, err);
 	if (r < 0 && alone)
-		(void)index_run_statement(x, INDEX_ROLLBACK, NULL); /* the first error is the one to tell */
+		(void)index_run_statement(
+			x, INDEX_ROLLBACK, NULL); /* the first error is the one to tell */
 	return r;
 }
 
-int index_put_removed(struct index *x, const struct id *attempt, struct wall at, const char *why, struct err *err)
+int index_put_removed(
+	struct index *x, const struct id *attempt, struct wall at, const char *why, struct err *err)
 {
 	sqlite3_stmt *s;
 	int r = index_statement(x, INDEX_PUT_TOMBSTONE, &s, err);

@@ -7,15 +7,15 @@
 #include "ground/base/own.h"
 #include "store/index_db.h"
 
-#define ATTEMPT_ROWS                                                                               \
-	"SELECT a.attempt, a.run, a.number, a.of, a.harness, a.task, a.manifest, a.sandbox,"       \
-	" coalesce(o.weaker, a.weaker), a.planned,"                                                \
+#define ATTEMPT_ROWS                                                                                          \
+	"SELECT a.attempt, a.run, a.number, a.of, a.harness, a.task, a.manifest, a.sandbox,"                  \
+	" coalesce(o.weaker, a.weaker), a.planned,"                                                           \
 	" (SELECT t.state FROM attempt_transitions t WHERE t.attempt = a.attempt ORDER BY t.n DESC LIMIT 1)," \
-	" o.outcome, o.reason, o.settled, o.duration_ms, o.input, o.output, o.cache_read,"         \
-	" o.cache_write, o.reasoning, o.cost_usd, o.events, o.event_bytes, o.artifact_bytes,"      \
-	" s.value, d.at, a.weaker"                                                                 \
-	" FROM attempts a LEFT JOIN outcomes o ON o.attempt = a.attempt"                           \
-	" LEFT JOIN scores s ON s.attempt = a.attempt AND s.name = 'reward'"                       \
+	" o.outcome, o.reason, o.settled, o.duration_ms, o.input, o.output, o.cache_read,"                    \
+	" o.cache_write, o.reasoning, o.cost_usd, o.events, o.event_bytes, o.artifact_bytes,"                 \
+	" s.value, d.at, a.weaker"                                                                            \
+	" FROM attempts a LEFT JOIN outcomes o ON o.attempt = a.attempt"                                      \
+	" LEFT JOIN scores s ON s.attempt = a.attempt AND s.name = 'reward'"                                  \
 	" LEFT JOIN tombstones d ON d.attempt = a.attempt"
 
 #define RUN_ROWS                                                                                   \
@@ -49,7 +49,7 @@ static void id_of(sqlite3_stmt *s, int column, struct id *ret)
 {
 	const char *text = text_of(s, column);
 
-	*ret = (struct id){ 0 };
+	*ret = (struct id){0};
 	if (id_is_valid(text))
 		(void)memcpy(ret->text, text, ID_LENGTH);
 }
@@ -66,7 +66,7 @@ static uint64_t number_of(sqlite3_stmt *s, int column)
 
 static void attempt_of(sqlite3_stmt *s, struct index_attempt *a)
 {
-	*a = (struct index_attempt){ 0 };
+	*a = (struct index_attempt){0};
 	id_of(s, 0, &a->attempt);
 	id_of(s, 1, &a->run);
 	a->index = (unsigned)number_of(s, 2);
@@ -86,10 +86,14 @@ static void attempt_of(sqlite3_stmt *s, struct index_attempt *a)
 	a->reason = text_of(s, 12);
 	a->settled.us = sqlite3_column_int64(s, 13);
 	a->duration_ms = sqlite3_column_int64(s, 14);
-	a->usage = (struct usage){ .input = usage_of(s, 15), .output = usage_of(s, 16),
-		.cache_read = usage_of(s, 17), .cache_write = usage_of(s, 18),
+	a->usage = (struct usage){.input = usage_of(s, 15),
+		.output = usage_of(s, 16),
+		.cache_read = usage_of(s, 17),
+		.cache_write = usage_of(s, 18),
 		.reasoning = usage_of(s, 19),
-		.cost_usd = sqlite3_column_type(s, 20) == SQLITE_NULL ? -1 : sqlite3_column_double(s, 20) };
+		.cost_usd = sqlite3_column_type(s, 20) == SQLITE_NULL
+				    ? -1
+				    : sqlite3_column_double(s, 20)};
 	a->events = number_of(s, 21);
 	a->event_bytes = number_of(s, 22);
 	a->artifact_bytes = number_of(s, 23);
@@ -128,12 +132,14 @@ static int call_attempt(void *context, sqlite3_stmt *s)
 	return call->fn(call->context, &a);
 }
 
-int index_each_attempt(struct index *x, const struct id *run, index_attempt_fn *fn, void *context, struct err *err)
+int index_each_attempt(
+	struct index *x, const struct id *run, index_attempt_fn *fn, void *context, struct err *err)
 {
-	struct attempt_call call = { fn, context, 0 };
+	struct attempt_call call = {fn, context, 0};
 	autodone(finalize) sqlite3_stmt *s = NULL;
-	int r = prepare(x, run != NULL ? ATTEMPT_ROWS " WHERE a.run = ?1 ORDER BY a.attempt" :
-					 ATTEMPT_ROWS " ORDER BY a.attempt",
+	int r = prepare(x,
+		run != NULL ? ATTEMPT_ROWS " WHERE a.run = ?1 ORDER BY a.attempt"
+			    : ATTEMPT_ROWS " ORDER BY a.attempt",
 		&s, err);
 
 	if (r < 0)
@@ -143,9 +149,10 @@ int index_each_attempt(struct index *x, const struct id *run, index_attempt_fn *
 	return each(x, s, call_attempt, &call, err);
 }
 
-int index_get_attempt(struct index *x, const struct id *attempt, index_attempt_fn *fn, void *context, struct err *err)
+int index_get_attempt(struct index *x, const struct id *attempt, index_attempt_fn *fn,
+	void *context, struct err *err)
 {
-	struct attempt_call call = { fn, context, 0 };
+	struct attempt_call call = {fn, context, 0};
 	autodone(finalize) sqlite3_stmt *s = NULL;
 	int r = prepare(x, ATTEMPT_ROWS " WHERE a.attempt = ?1", &s, err);
 
@@ -166,7 +173,7 @@ struct run_call {
 static int call_run(void *context, sqlite3_stmt *s)
 {
 	struct run_call *call = context;
-	struct index_run run = { 0 };
+	struct index_run run = {0};
 
 	id_of(s, 0, &run.run);
 	run.created.us = sqlite3_column_int64(s, 1);
@@ -181,7 +188,7 @@ static int call_run(void *context, sqlite3_stmt *s)
 
 int index_each_run(struct index *x, index_run_fn *fn, void *context, struct err *err)
 {
-	struct run_call call = { fn, context };
+	struct run_call call = {fn, context};
 	autodone(finalize) sqlite3_stmt *s = NULL;
 	int r = prepare(x, RUN_ROWS, &s, err);
 
@@ -205,7 +212,7 @@ static void digest_of(sqlite3_stmt *s, int column, uint8_t ret[32])
 static int call_artifact(void *context, sqlite3_stmt *s)
 {
 	struct artifact_call *call = context;
-	struct index_artifact a = { 0 };
+	struct index_artifact a = {0};
 
 	id_of(s, 0, &a.attempt);
 	a.path = text_of(s, 1);
@@ -217,11 +224,13 @@ static int call_artifact(void *context, sqlite3_stmt *s)
 	return call->fn(call->context, &a);
 }
 
-#define ARTIFACT_ROWS "SELECT attempt, path, role, bytes, sha256, raw_sha256, declared FROM artifacts"
+#define ARTIFACT_ROWS                                                                              \
+	"SELECT attempt, path, role, bytes, sha256, raw_sha256, declared FROM artifacts"
 
-int index_each_artifact(struct index *x, const struct id *attempt, index_artifact_fn *fn, void *context, struct err *err)
+int index_each_artifact(struct index *x, const struct id *attempt, index_artifact_fn *fn,
+	void *context, struct err *err)
 {
-	struct artifact_call call = { fn, context };
+	struct artifact_call call = {fn, context};
 	autodone(finalize) sqlite3_stmt *s = NULL;
 	int r = prepare(x, ARTIFACT_ROWS " WHERE attempt = ?1 ORDER BY n", &s, err);
 
@@ -238,7 +247,8 @@ static int emit_run(void *context, sqlite3_stmt *s)
 	struct id run;
 
 	id_of(s, 0, &run);
-	return sink->run(sink->context, &run, (struct wall){ sqlite3_column_int64(s, 1) }, text_of(s, 2));
+	return sink->run(
+		sink->context, &run, (struct wall){sqlite3_column_int64(s, 1)}, text_of(s, 2));
 }
 
 static int emit_attempt(void *context, sqlite3_stmt *s)
@@ -266,7 +276,8 @@ static int emit_state(void *context, sqlite3_stmt *s)
 	id_of(s, 0, &attempt);
 	if (state_parse(text_of(s, 1), &state) < 0)
 		return 0; /* a word this hemra does not know cannot be derived either: it shows as missing */
-	return sink->state(sink->context, &attempt, state, (struct wall){ sqlite3_column_int64(s, 2) });
+	return sink->state(
+		sink->context, &attempt, state, (struct wall){sqlite3_column_int64(s, 2)});
 }
 
 static int emit_removed(void *context, sqlite3_stmt *s)
@@ -275,8 +286,8 @@ static int emit_removed(void *context, sqlite3_stmt *s)
 	struct id attempt;
 
 	id_of(s, 0, &attempt);
-	return sink->removed(sink->context, &attempt, (struct wall){ sqlite3_column_int64(s, 1) },
-		text_of(s, 2));
+	return sink->removed(
+		sink->context, &attempt, (struct wall){sqlite3_column_int64(s, 1)}, text_of(s, 2));
 }
 
 static int emit(struct index *x, const char *sql, int (*fn)(void *context, sqlite3_stmt *s),
@@ -290,7 +301,7 @@ static int emit(struct index *x, const char *sql, int (*fn)(void *context, sqlit
 
 int index_emit(struct index *x, const struct index_sink *sink, struct err *err)
 {
-	struct artifact_call artifact = { sink->artifact, sink->context };
+	struct artifact_call artifact = {sink->artifact, sink->context};
 	autodone(finalize) sqlite3_stmt *s = NULL;
 	int r;
 
@@ -302,14 +313,15 @@ int index_emit(struct index *x, const struct index_sink *sink, struct err *err)
 	if (r == 0)
 		r = emit(x, ATTEMPT_ROWS, emit_attempt, sink, err);
 	if (r == 0)
-		r = emit(x, "SELECT attempt, state, at FROM attempt_transitions", emit_state, sink, err);
+		r = emit(x, "SELECT attempt, state, at FROM attempt_transitions", emit_state, sink,
+			err);
 	if (r == 0)
 		r = prepare(x, ARTIFACT_ROWS, &s, err);
 	if (r == 0)
 		r = each(x, s, call_artifact, &artifact, err);
 	if (r == 0)
 		r = emit(x, "SELECT attempt, at, why FROM tombstones", emit_removed, sink, err);
-	(void)sqlite3_reset(s); /* repeats an error that was told; accepts NULL */
+	(void)sqlite3_reset(s);              /* repeats an error that was told; accepts NULL */
 	(void)index_exec(x, "COMMIT", NULL); /* nothing was written */
 	return r;
 }

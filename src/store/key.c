@@ -30,7 +30,8 @@ const char *seal_key_directory(void)
 	const char *home = getenv("HOME");
 
 	if (state != NULL && state[0] == '/') {
-		(void)snprintf(path, sizeof(path), "%s/hemra/keys", state); /* too long fails at open */
+		(void)snprintf(
+			path, sizeof(path), "%s/hemra/keys", state); /* too long fails at open */
 		return path;
 	}
 	if (home == NULL || home[0] != '/') {
@@ -90,7 +91,8 @@ static int read_seed(int dir, uint8_t seed[crypto_sign_SEEDBYTES], struct err *e
 	if (fstat(fd, &st) < 0)
 		return err_set(err, errno, "stat '%s/seal.key'", seal_key_directory());
 	if (st.st_uid != geteuid() || (st.st_mode & 077) != 0)
-		return err_say(err, EPERM, "the signing key '%s/seal.key' must be yours and closed to others (mode 0600)",
+		return err_say(err, EPERM,
+			"the signing key '%s/seal.key' must be yours and closed to others (mode 0600)",
 			seal_key_directory());
 	n = read(fd, text, sizeof(text));
 	if (n == SEED_TEXT_SIZE && text[SEED_TEXT_SIZE - 1] == '\n') {
@@ -100,7 +102,9 @@ static int read_seed(int dir, uint8_t seed[crypto_sign_SEEDBYTES], struct err *e
 		r = -EINVAL;
 	}
 	sodium_memzero(text, sizeof(text));
-	return r < 0 ? err_say(err, EINVAL, "'%s/seal.key' does not hold a key", seal_key_directory()) : 0;
+	return r < 0 ? err_say(err, EINVAL, "'%s/seal.key' does not hold a key",
+			       seal_key_directory())
+		     : 0;
 }
 
 /* Of two processes that make the key at once, link() lets one win; the other reads what it made. */
@@ -202,11 +206,11 @@ static void note_name(const char *store_id, char out[64])
 
 int seal_note_read(int key_directory, const char *store_id, struct seal_note *ret, struct err *err)
 {
-	autodone(buf_done) struct buf text = { .max = 65536 };
+	autodone(buf_done) struct buf text = {.max = 65536};
 	char name[64], *space;
 	int r;
 
-	*ret = (struct seal_note){ 0 };
+	*ret = (struct seal_note){0};
 	if (key_directory < 0 || store_id[0] == '\0')
 		return 0;
 	note_name(store_id, name);
@@ -220,14 +224,15 @@ int seal_note_read(int key_directory, const char *store_id, struct seal_note *re
 		return err_say(err, EINVAL, "'%s/%s' is not a note", seal_key_directory(), name);
 	*space = '\0';
 	text.data[text.len - 1] = '\0';
-	if (str_parse_u64(text.data, UINT64_MAX, &ret->n) < 0 || str_unhex(space + 1, 32, ret->digest) < 0)
+	if (str_parse_u64(text.data, UINT64_MAX, &ret->n) < 0 ||
+		str_unhex(space + 1, 32, ret->digest) < 0)
 		return err_say(err, EINVAL, "'%s/%s' is not a note", seal_key_directory(), name);
 	ret->present = true;
 	return 0;
 }
 
-int seal_note_write(int key_directory, const char *store_id, const struct seal_note *note,
-	struct err *err)
+int seal_note_write(
+	int key_directory, const char *store_id, const struct seal_note *note, struct err *err)
 {
 	char name[64], hex[65], text[128];
 	int n, r;
@@ -271,9 +276,10 @@ static int add_signer(uint8_t (**keys)[32], size_t *count, const char *hex)
 }
 
 /* Lines of `<64 hex digits> a name`; '#' begins a remark. */
-static int read_signers(int dir, const char *name, uint8_t (**keys)[32], size_t *count, struct err *err)
+static int read_signers(
+	int dir, const char *name, uint8_t (**keys)[32], size_t *count, struct err *err)
 {
-	autodone(buf_done) struct buf text = { .max = 1024 * 1024 };
+	autodone(buf_done) struct buf text = {.max = 1024 * 1024};
 	char *rest, *line, *state = NULL;
 	int r = fileat_read(dir, name, 512 * 1024, &text, err);
 

@@ -24,8 +24,8 @@ struct seal_note {
 };
 
 int seal_note_read(int key_directory, const char *store_id, struct seal_note *ret, struct err *err);
-int seal_note_write(int key_directory, const char *store_id, const struct seal_note *note,
-	struct err *err);
+int seal_note_write(
+	int key_directory, const char *store_id, const struct seal_note *note, struct err *err);
 
 /* The public keys this user trusts: its own, if there is one, then those in the file "signers". Opens no
  * secret. *ret_keys is owned by the caller. */

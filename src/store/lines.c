@@ -12,7 +12,7 @@
 
 void line_reader_init(struct line_reader *r, int fd)
 {
-	*r = (struct line_reader){ .fd = fd };
+	*r = (struct line_reader){.fd = fd};
 	buf_init(&r->buf, LINE_BYTES_MAX + READ_BYTES);
 }
 
@@ -55,7 +55,7 @@ int line_reader_next(struct line_reader *r, struct str *ret)
 		int n;
 
 		if (end != NULL) {
-			*ret = (struct str){ start, (size_t)(end - start) };
+			*ret = (struct str){start, (size_t)(end - start)};
 			r->at += ret->n + 1;
 			r->offset += ret->n + 1;
 			return ret->n > LINE_BYTES_MAX ? -EMSGSIZE : 1;
@@ -92,7 +92,7 @@ static bool skip_word(struct str *p, struct str *ret)
 		((p->p[n] >= 'a' && p->p[n] <= 'z') || p->p[n] == '.' || p->p[n] == '_' ||
 			(p->p[n] >= '0' && p->p[n] <= '9')))
 		n++;
-	*ret = (struct str){ p->p, n };
+	*ret = (struct str){p->p, n};
 	p->p += n;
 	p->n -= n;
 	return n > 0;
@@ -121,7 +121,7 @@ int event_line_parse(struct str line, struct event_line *ret)
 
 	if (line.n < tail + 2)
 		return -EINVAL;
-	ret->hashed = (struct str){ line.p, line.n - tail };
+	ret->hashed = (struct str){line.p, line.n - tail};
 	p.n -= tail;
 	if (!skip(&p, "{\"seq\":") || !skip_number(&p, &ret->seq) || !skip(&p, ",\"ts\":\"") ||
 		p.n < WALL_TEXT_SIZE - 1)
@@ -132,8 +132,9 @@ int event_line_parse(struct str line, struct event_line *ret)
 		return -EINVAL;
 	p.p += WALL_TEXT_SIZE - 1;
 	p.n -= WALL_TEXT_SIZE - 1;
-	if (!skip(&p, "\",\"src\":\"") || !skip_word(&p, &ret->src) || !skip(&p, "\",\"type\":\"") ||
-		!skip_word(&p, &ret->type) || !skip(&p, "\",\"data\":"))
+	if (!skip(&p, "\",\"src\":\"") || !skip_word(&p, &ret->src) ||
+		!skip(&p, "\",\"type\":\"") || !skip_word(&p, &ret->type) ||
+		!skip(&p, "\",\"data\":"))
 		return -EINVAL;
 	if (p.n < 2 || p.p[0] != '{' || p.p[p.n - 1] != '}')
 		return -EINVAL;

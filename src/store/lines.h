@@ -41,7 +41,8 @@ struct event_line {
 	char h[EVENT_HASH_DIGITS + 1];
 	struct str hashed; /* the bytes that the chain covers */
 };
-int event_line_parse(struct str line, struct event_line *ret); /* -EINVAL when it has not that form */
+int event_line_parse(
+	struct str line, struct event_line *ret);       /* -EINVAL when it has not that form */
 bool event_line_is_trusted(const struct event_line *l); /* hemra's own words, not an agent's */
 
 /* The first 64 lower-case hex digits that follow `"key":"` in an object that hemra wrote. */

@@ -28,7 +28,7 @@
 #include "store/lines.h"
 #include "store/store.h"
 
-struct log_io log_io = { .pwrite = pwrite, .fdatasync = fdatasync };
+struct log_io log_io = {.pwrite = pwrite, .fdatasync = fdatasync};
 
 #define PREFIX_MAX  80
 #define FRAME_MAX   (7 + 20 + 7 + WALL_TEXT_SIZE + PREFIX_MAX + 32)
@@ -43,8 +43,8 @@ struct event_log {
 	uint64_t flushed;      /* bytes in the file */
 	uint64_t torn;
 	struct buf pending;
-	struct wall at;              /* of the last line */
-	int64_t stamped_second;      /* which second stamp holds, -1 none */
+	struct wall at;         /* of the last line */
+	int64_t stamped_second; /* which second stamp holds, -1 none */
 	char stamp[WALL_TEXT_SIZE];
 	struct {
 		char text[PREFIX_MAX]; /* `","src":"…","type":"…","data":` */
@@ -63,7 +63,8 @@ static struct event_log *log_new(const struct id *attempt, const uint8_t manifes
 	buf_init(&l->pending, EVENT_PENDING_MAX + EVENT_DATA_MAX + FRAME_MAX);
 	chain_start(attempt, manifest, l->hash);
 	for (int i = 0; i < EVENT_TYPE_COUNT; i++) {
-		int n = snprintf(l->prefix[i].text, PREFIX_MAX, "\",\"src\":\"%s\",\"type\":\"%s\",\"data\":",
+		int n = snprintf(l->prefix[i].text, PREFIX_MAX,
+			"\",\"src\":\"%s\",\"type\":\"%s\",\"data\":",
 			event_type_source((enum event_type)i), event_type_name((enum event_type)i));
 
 		assert(n > 0 && n < PREFIX_MAX);
@@ -170,7 +171,7 @@ static int keep_torn(int fd, uint64_t offset, uint64_t size, struct err *err)
 static int replay(struct event_log *l, int fd, struct err *err)
 {
 	autodone(line_reader_done) struct line_reader reader;
-	struct event_line parsed = { 0 };
+	struct event_line parsed = {0};
 	struct str line;
 	int r;
 
@@ -181,7 +182,8 @@ static int replay(struct event_log *l, int fd, struct err *err)
 				(unsigned long long)l->count + 1, l->attempt.text);
 		chain_step(l->hash, parsed.hashed.p, parsed.hashed.n);
 		if (!chain_fits(l->hash, parsed.h))
-			return err_say(err, EBADMSG, "line %llu of attempt %s does not fit the chain",
+			return err_say(err, EBADMSG,
+				"line %llu of attempt %s does not fit the chain",
 				(unsigned long long)parsed.seq, l->attempt.text);
 		l->count++;
 		l->bytes += line.n + 1;
@@ -200,7 +202,8 @@ static int replay(struct event_log *l, int fd, struct err *err)
 static int note_loss(struct event_log *l, struct err *err)
 {
 	char data[96];
-	int n = snprintf(data, sizeof(data), "{\"what\":\"torn line\",\"count\":1,\"bytes\":%llu,\"offset\":%llu}",
+	int n = snprintf(data, sizeof(data),
+		"{\"what\":\"torn line\",\"count\":1,\"bytes\":%llu,\"offset\":%llu}",
 		(unsigned long long)l->torn, (unsigned long long)l->flushed);
 	int r = event_log_append(l, EVENT_LOSS, data, (size_t)n, err);
 
@@ -250,7 +253,8 @@ static int first_manifest(int fd, uint8_t ret[32], struct err *err)
 	return 0;
 }
 
-int event_log_claim(struct store *s, const struct id *attempt, struct event_log **ret, struct err *err)
+int event_log_claim(
+	struct store *s, const struct id *attempt, struct event_log **ret, struct err *err)
 {
 	char name[EVENTS_NAME_SIZE];
 	autoclose int fd = -1;
@@ -281,7 +285,8 @@ void event_log_close(struct event_log *l)
 	if (l == NULL)
 		return;
 	if (l->fd >= 0)
-		(void)event_log_flush(l, NULL); /* what the disk does not take is lost with the log */
+		(void)event_log_flush(
+			l, NULL); /* what the disk does not take is lost with the log */
 	log_free(l);
 }
 
@@ -340,8 +345,8 @@ static char *put_time(struct event_log *l, char *to)
 	return put(to, l->stamp, WALL_TEXT_SIZE - 1);
 }
 
-int event_log_append(struct event_log *l, enum event_type type, const void *data, size_t size,
-	struct err *err)
+int event_log_append(
+	struct event_log *l, enum event_type type, const void *data, size_t size, struct err *err)
 {
 	static const char before_hash[] = ",\"h\":\"";
 	const char *text = data;
@@ -355,10 +360,12 @@ int event_log_append(struct event_log *l, enum event_type type, const void *data
 		return err_say(err, EMSGSIZE, "event %s holds more than %d bytes",
 			event_type_name(type), EVENT_DATA_MAX);
 	if (l->pending.len > EVENT_PENDING_MAX)
-		return err_say(err, ENOBUFS, "%zu bytes of events wait to be written", l->pending.len);
+		return err_say(
+			err, ENOBUFS, "%zu bytes of events wait to be written", l->pending.len);
 	/* born with room for many lines, so that lines do not reallocate */
-	start = buf_room(&l->pending, l->pending.data == NULL && l->fd >= 0 && size < FIRST_BYTES / 2 ?
-			FIRST_BYTES : FRAME_MAX + size);
+	start = buf_room(&l->pending,
+		l->pending.data == NULL && l->fd >= 0 && size < FIRST_BYTES / 2 ? FIRST_BYTES
+										: FRAME_MAX + size);
 	if (start == NULL) {
 		l->pending.status = 0; /* this line is refused, the next may fit */
 		return err_set(err, ENOMEM, "append event %s", event_type_name(type));
@@ -387,8 +394,8 @@ int event_log_flush(struct event_log *l, struct err *err)
 	int r = 0;
 
 	while (l->fd >= 0 && done < l->pending.len) {
-		ssize_t n = log_io.pwrite(l->fd, l->pending.data + done, l->pending.len - done,
-			(off_t)l->flushed);
+		ssize_t n = log_io.pwrite(
+			l->fd, l->pending.data + done, l->pending.len - done, (off_t)l->flushed);
 
 		if (n < 0 && errno == EINTR)
 			continue;

@@ -35,7 +35,8 @@ static void add_digests(struct str data, struct digest_set *set)
 	}
 }
 
-int named_add_events(struct store *s, const struct id *attempt, struct digest_set *set, struct err *err)
+int named_add_events(
+	struct store *s, const struct id *attempt, struct digest_set *set, struct err *err)
 {
 	autodone(line_reader_done) struct line_reader reader;
 	char name[EVENTS_NAME_SIZE];
@@ -82,22 +83,25 @@ static int add_attempt(void *context, const struct index_attempt *row)
 {
 	struct attempt_list *list = context;
 
-	if (row->removed || (list->names.but != NULL && strcmp(row->attempt.text, list->names.but->text) == 0))
+	if (row->removed ||
+		(list->names.but != NULL && strcmp(row->attempt.text, list->names.but->text) == 0))
 		return 0;
-	return index_each_artifact(list->index, &row->attempt, add_artifact, &list->names, &list->err);
+	return index_each_artifact(
+		list->index, &row->attempt, add_artifact, &list->names, &list->err);
 }
 
 int named_add_all(struct store *s, struct index *x, const struct id *but, struct digest_set *set,
 	struct err *err)
 {
-	struct attempt_list list = { .index = x, .names = { set, but } };
+	struct attempt_list list = {.index = x, .names = {set, but}};
 	autodone(strv_done) char **names = NULL;
 	int r = dirat_list(s->fd, "events", &names, err);
 
 	for (char **name = names; r == 0 && *name != NULL; name++) {
 		struct id attempt;
 
-		if (events_name_parse(*name, &attempt) && (but == NULL || strcmp(attempt.text, but->text) != 0))
+		if (events_name_parse(*name, &attempt) &&
+			(but == NULL || strcmp(attempt.text, but->text) != 0))
 			r = named_add_events(s, &attempt, set, err);
 	}
 	if (r == 0 && x != NULL) {
@@ -120,7 +124,7 @@ struct wall id_time(const struct id *id)
 
 		ms = ms << 5 | (at != NULL ? at - alphabet : 0);
 	}
-	return (struct wall){ ms * 1000 };
+	return (struct wall){ms * 1000};
 }
 
 int oldest_living(struct store *s, const struct id *but, struct wall *ret, struct err *err)

@@ -9,7 +9,8 @@
 
 /* Adds every digest that a trusted line of events/<attempt>.jsonl names: blobs, manifests and others,
  * rather too many than too few. */
-int named_add_events(struct store *s, const struct id *attempt, struct digest_set *set, struct err *err);
+int named_add_events(
+	struct store *s, const struct id *attempt, struct digest_set *set, struct err *err);
 /* Of all attempts but `but` (may be NULL), and the digests in the index when x is not NULL. */
 int named_add_all(struct store *s, struct index *x, const struct id *but, struct digest_set *set,
 	struct err *err);

@@ -61,10 +61,14 @@ static int write_removed(void *context, const struct id *attempt, struct wall at
 
 static int from_here(struct index *x, int fd, struct err *err)
 {
-	struct writing w = { .index = x };
-	const struct index_sink sink = { .context = &w, .run = write_run, .planned = write_planned,
-		.state = write_state, .artifact = write_artifact, .settled = write_settled,
-		.removed = write_removed };
+	struct writing w = {.index = x};
+	const struct index_sink sink = {.context = &w,
+		.run = write_run,
+		.planned = write_planned,
+		.state = write_state,
+		.artifact = write_artifact,
+		.settled = write_settled,
+		.removed = write_removed};
 	int r = store_derive(x->store, /* only= */ NULL, &sink, err);
 
 	(void)fd;
@@ -73,7 +77,8 @@ static int from_here(struct index *x, int fd, struct err *err)
 	return r;
 }
 
-static int fill(struct index *x, int fd, int (*source)(struct index *x, int fd, struct err *err), struct err *err)
+static int fill(struct index *x, int fd, int (*source)(struct index *x, int fd, struct err *err),
+	struct err *err)
 {
 	int r = index_run_statement(x, INDEX_BEGIN, err);
 
@@ -87,14 +92,15 @@ static int fill(struct index *x, int fd, int (*source)(struct index *x, int fd, 
 	if (r == 0)
 		r = index_run_statement(x, INDEX_COMMIT, err);
 	if (r < 0)
-		(void)index_run_statement(x, INDEX_ROLLBACK, NULL); /* the first error is the one to tell */
+		(void)index_run_statement(
+			x, INDEX_ROLLBACK, NULL); /* the first error is the one to tell */
 	return r;
 }
 
 /* Sets a file that is no database any more aside. Nobody else can have it open in earnest. */
 static int drop_broken(struct store *s, struct err *err)
 {
-	static const char *const names[] = { "index.sqlite-wal", "index.sqlite-shm", "index.sqlite" };
+	static const char *const names[] = {"index.sqlite-wal", "index.sqlite-shm", "index.sqlite"};
 	autoclose int lock = -1;
 	int r = store_lock(s, STORE_LOCK_EXCLUSIVE, &lock, err);
 
@@ -106,7 +112,8 @@ static int drop_broken(struct store *s, struct err *err)
 	return 0;
 }
 
-static int rebuild(struct store *s, int fd, int (*source)(struct index *x, int fd, struct err *err), struct err *err)
+static int rebuild(struct store *s, int fd, int (*source)(struct index *x, int fd, struct err *err),
+	struct err *err)
 {
 	struct index *x = NULL;
 	int r = index_open(s, /* write= */ true, &x, err);

@@ -30,7 +30,8 @@ static int hold(struct store *s, const struct id *attempt, int *ret_fd, struct e
 		return err_set(err, errno, "open '%s/%s'", s->path, name);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno == EWOULDBLOCK)
-			return err_say(err, EBUSY, "attempt %s still runs: cancel it first", attempt->text);
+			return err_say(err, EBUSY, "attempt %s still runs: cancel it first",
+				attempt->text);
 		return err_set(err, errno, "lock '%s/%s'", s->path, name);
 	}
 	*ret_fd = take_fd(&fd);
@@ -48,7 +49,8 @@ static void measure(int fd, const struct id *attempt, struct seal_line *ret)
 	while (line_reader_next(&reader, &line) == 1 && event_line_parse(line, &parsed) == 0) {
 		if (ret->count == 0) {
 			ret->has_manifest = data_digest(parsed.data, "manifest", ret->manifest);
-			(void)data_id(parsed.data, "run", &ret->run); /* named only with its file's digest */
+			(void)data_id(parsed.data, "run",
+				&ret->run); /* named only with its file's digest */
 			chain_start(attempt, ret->manifest, ret->head);
 		}
 		chain_step(ret->head, parsed.hashed.p, parsed.hashed.n);
@@ -57,11 +59,11 @@ static void measure(int fd, const struct id *attempt, struct seal_line *ret)
 	}
 }
 
-static int bury(struct store *s, struct seal_key *k, const struct id *attempt, int fd, const char *why,
-	struct err *err)
+static int bury(struct store *s, struct seal_key *k, const struct id *attempt, int fd,
+	const char *why, struct err *err)
 {
-	struct seal_line tombstone = { .kind = SEAL_TOMBSTONE, .attempt = *attempt };
-	autodone(seal_list_done) struct seal_list seals = { 0 };
+	struct seal_line tombstone = {.kind = SEAL_TOMBSTONE, .attempt = *attempt};
+	autodone(seal_list_done) struct seal_list seals = {0};
 	const struct seal_line *seal;
 	int r = seal_list_read(s->fd, &seals, err);
 
@@ -76,7 +78,8 @@ static int bury(struct store *s, struct seal_key *k, const struct id *attempt, i
 		tombstone.run = seal->run;
 		(void)memcpy(tombstone.run_sha256, seal->run_sha256, 32);
 	}
-	(void)snprintf(tombstone.why, sizeof(tombstone.why), "%s", why[0] != '\0' ? why : "removed");
+	(void)snprintf(
+		tombstone.why, sizeof(tombstone.why), "%s", why[0] != '\0' ? why : "removed");
 	return seal_append(s, k, &tombstone, err);
 }
 
@@ -97,7 +100,7 @@ static int remove_file(struct store *s, const char *name, uint64_t *bytes, struc
 static int remove_named(struct store *s, struct index *x, const struct id *attempt, uint64_t *bytes,
 	struct err *err)
 {
-	autodone(digest_set_done) struct digest_set mine = { 0 }, others = { 0 };
+	autodone(digest_set_done) struct digest_set mine = {0}, others = {0};
 	struct wall living;
 	int r;
 
@@ -117,7 +120,8 @@ static int remove_named(struct store *s, struct index *x, const struct id *attem
 		(void)snprintf(manifest, sizeof(manifest), "manifests/%s.json", hex);
 		r = remove_file(s, manifest, bytes, err);
 		blob_name(mine.digests[i], blob);
-		if (r == 0 && living.us > 0 && fstatat(s->fd, blob, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		if (r == 0 && living.us > 0 &&
+			fstatat(s->fd, blob, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 			st.st_mtim.tv_sec * INT64_C(1000000) >= living.us)
 			continue; /* gc takes it later */
 		if (r == 0)
@@ -143,7 +147,7 @@ static int remove_torn(struct store *s, const struct id *attempt, uint64_t *byte
 static int remove_all(struct store *s, struct index *x, const struct id *attempt, uint64_t *bytes,
 	struct err *err)
 {
-	static const char *const trees[] = { "trials", "work" };
+	static const char *const trees[] = {"trials", "work"};
 	char name[EVENTS_NAME_SIZE];
 	int r = remove_named(s, x, attempt, bytes, err);
 
@@ -164,18 +168,20 @@ static int remove_all(struct store *s, struct index *x, const struct id *attempt
 
 static int note_removed(struct store *s, struct index *x, const struct id *attempt, struct err *err)
 {
-	autodone(seal_list_done) struct seal_list seals = { 0 };
+	autodone(seal_list_done) struct seal_list seals = {0};
 	const struct seal_line *tombstone;
 	int r = seal_list_read(s->fd, &seals, err);
 
 	if (r < 0)
 		return r;
 	tombstone = seal_list_find(&seals, SEAL_TOMBSTONE, attempt);
-	r = tombstone != NULL ? index_put_removed(x, attempt, tombstone->at, tombstone->why, err) : 0;
+	r = tombstone != NULL ? index_put_removed(x, attempt, tombstone->at, tombstone->why, err)
+			      : 0;
 	return r == -EEXIST ? 0 : r; /* a removal that was cut short had come this far */
 }
 
-int store_remove(struct store *s, struct index *x, struct seal_key *k, const struct id *attempt, const char *why, uint64_t *ret_bytes, struct err *err)
+int store_remove(struct store *s, struct index *x, struct seal_key *k, const struct id *attempt,
+	const char *why, uint64_t *ret_bytes, struct err *err)
 {
 	autoclose int lock = -1, fd = -1;
 	uint64_t bytes = 0;

@@ -25,8 +25,8 @@
 #include "store/lines.h"
 #include "store/store.h"
 
-const char *const seal_kind_names[] = { [SEAL_ATTEMPT] = "seal", [SEAL_TOMBSTONE] = "tombstone",
-	[SEAL_GC] = "gc" };
+const char *const seal_kind_names[] = {
+	[SEAL_ATTEMPT] = "seal", [SEAL_TOMBSTONE] = "tombstone", [SEAL_GC] = "gc"};
 static_assert(array_count(seal_kind_names) == SEAL_KIND_COUNT, "names");
 
 void seal_genesis(const char *store_id, uint8_t ret[32])
@@ -39,7 +39,8 @@ void seal_genesis(const char *store_id, uint8_t ret[32])
 
 static int open_seals(struct store *s, int *ret_fd, struct err *err)
 {
-	autoclose int fd = openat(s->fd, "seals.jsonl", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	autoclose int fd =
+		openat(s->fd, "seals.jsonl", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
 	if (fd < 0)
 		return err_set(err, errno, "open '%s/seals.jsonl'", s->path);
@@ -86,8 +87,8 @@ static int read_last(struct store *s, int fd, uint64_t *ret_n, uint8_t ret_diges
 		return err_say(err, EBADMSG, "'%s/seals.jsonl' does not end with a seal", s->path);
 	*ret_end = end != NULL ? from + (uint64_t)(end - tail) + 1 : 0;
 	if (*ret_end < (uint64_t)st.st_size) {
-		int r = cut_torn(s, fd, end != NULL ? end + 1 : tail, (size_t)((uint64_t)st.st_size - *ret_end),
-			*ret_end, err);
+		int r = cut_torn(s, fd, end != NULL ? end + 1 : tail,
+			(size_t)((uint64_t)st.st_size - *ret_end), *ret_end, err);
 
 		if (r < 0)
 			return r;
@@ -99,12 +100,15 @@ static int read_last(struct store *s, int fd, uint64_t *ret_n, uint8_t ret_diges
 	}
 	start = end > tail ? memrchr(tail, '\n', (size_t)(end - tail)) : NULL;
 	if (start == NULL && from > 0)
-		return err_say(err, EBADMSG, "the last line of '%s/seals.jsonl' is too long", s->path);
+		return err_say(
+			err, EBADMSG, "the last line of '%s/seals.jsonl' is too long", s->path);
 	start = start != NULL ? start + 1 : tail;
 	*end = '\0';
 	if (sscanf(start, "{\"n\":%19" SCNu64 ",", &n) != 1)
-		return err_say(err, EBADMSG, "the last line of '%s/seals.jsonl' is not a seal", s->path);
-	(void)crypto_hash_sha256(ret_digest, (unsigned char *)start, (size_t)(end - start)); /* cannot fail */
+		return err_say(
+			err, EBADMSG, "the last line of '%s/seals.jsonl' is not a seal", s->path);
+	(void)crypto_hash_sha256(
+		ret_digest, (unsigned char *)start, (size_t)(end - start)); /* cannot fail */
 	*ret_n = n;
 	return 0;
 }
@@ -124,8 +128,9 @@ static void encode(const struct seal_line *line, struct buf *out)
 	struct json_writer w;
 
 	wall_format(line->at, at);
-	(void)buf_addf(out, "{\"n\":%llu,\"kind\":\"%s\",\"store\":\"%s\"", (unsigned long long)line->n,
-		seal_kind_names[line->kind], line->store); /* failure sticks in out, here and below */
+	(void)buf_addf(out, "{\"n\":%llu,\"kind\":\"%s\",\"store\":\"%s\"",
+		(unsigned long long)line->n, seal_kind_names[line->kind],
+		line->store); /* failure sticks in out, here and below */
 	if (line->kind != SEAL_GC) {
 		(void)buf_addf(out, ",\"attempt\":\"%s\"", line->attempt.text);
 		put_hex(out, "head", line->head, 32);
@@ -163,7 +168,8 @@ static int sign(struct seal_key *k, struct seal_line *line, struct buf *out, str
 	(void)buf_add_text(out, "}"); /* asked just below */
 	if (buf_status(out) < 0)
 		return err_set(err, -buf_status(out), "put a seal together");
-	(void)crypto_hash_sha256(line->digest, (unsigned char *)out->data, out->len); /* cannot fail */
+	(void)crypto_hash_sha256(
+		line->digest, (unsigned char *)out->data, out->len); /* cannot fail */
 	return 0;
 }
 
@@ -182,7 +188,8 @@ static int write_line(struct store *s, int fd, struct buf *text, uint64_t end, s
 	if (r < 0) {
 		/* what is there of it would only be found torn later */
 		if (ftruncate(fd, (off_t)end) < 0)
-			return err_add_to(r, err, "append to '%s/seals.jsonl', which now ends torn", s->path);
+			return err_add_to(
+				r, err, "append to '%s/seals.jsonl', which now ends torn", s->path);
 		return err_add_to(r, err, "append to '%s/seals.jsonl'", s->path);
 	}
 	return end == 0 ? dirat_sync(s->fd, ".", err) : 0;
@@ -190,14 +197,15 @@ static int write_line(struct store *s, int fd, struct buf *text, uint64_t end, s
 
 int seal_append(struct store *s, struct seal_key *k, struct seal_line *line, struct err *err)
 {
-	autodone(buf_done) struct buf text = { .max = SEAL_LINE_MAX };
+	autodone(buf_done) struct buf text = {.max = SEAL_LINE_MAX};
 	struct seal_note note;
 	autoclose int fd = -1;
 	uint64_t last, end;
 	int r;
 
 	if (s->id[0] == '\0')
-		return err_say(err, EIO, "store '%s' has lost its file 'id': put back the value of \"store\" in seals.jsonl",
+		return err_say(err, EIO,
+			"store '%s' has lost its file 'id': put back the value of \"store\" in seals.jsonl",
 			s->path);
 	r = open_seals(s, &fd, err);
 	if (r == 0)
@@ -211,7 +219,8 @@ int seal_append(struct store *s, struct seal_key *k, struct seal_line *line, str
 	(void)memcpy(line->key, k->public_key, 32);
 	line->at = wall_now();
 	line->lost_n = 0;
-	if (note.present && (note.n > last || (note.n == last && memcmp(note.digest, line->previous, 32) != 0))) {
+	if (note.present && (note.n > last || (note.n == last && memcmp(note.digest, line->previous,
+									 32) != 0))) {
 		line->lost_n = note.n;
 		(void)memcpy(line->lost, note.digest, 32);
 	}
@@ -220,7 +229,7 @@ int seal_append(struct store *s, struct seal_key *k, struct seal_line *line, str
 		r = write_line(s, fd, &text, end, err);
 	if (r < 0)
 		return r;
-	note = (struct seal_note){ .n = line->n };
+	note = (struct seal_note){.n = line->n};
 	(void)memcpy(note.digest, line->digest, 32);
 	return seal_note_write(k->directory, s->id, &note, err);
 }
@@ -229,7 +238,7 @@ int seal_append(struct store *s, struct seal_key *k, struct seal_line *line, str
 static int fill_names(struct store *s, struct seal_line *line, struct err *err)
 {
 	autodone(line_reader_done) struct line_reader reader;
-	autodone(buf_done) struct buf run = { .max = STORE_FILE_MAX + 16384 };
+	autodone(buf_done) struct buf run = {.max = STORE_FILE_MAX + 16384};
 	char name[EVENTS_NAME_SIZE];
 	struct event_line parsed;
 	autoclose int fd = -1;
@@ -253,7 +262,8 @@ static int fill_names(struct store *s, struct seal_line *line, struct err *err)
 		return 0;
 	if (r < 0)
 		return r;
-	(void)crypto_hash_sha256(line->run_sha256, (const unsigned char *)buf_text(&run), run.len); /* cannot fail */
+	(void)crypto_hash_sha256(
+		line->run_sha256, (const unsigned char *)buf_text(&run), run.len); /* cannot fail */
 	line->has_run = true;
 	return 0;
 }
@@ -261,8 +271,11 @@ static int fill_names(struct store *s, struct seal_line *line, struct err *err)
 int store_seal(struct store *s, struct seal_key *k, const struct id *attempt,
 	const struct event_head *head, bool local, struct err *err)
 {
-	struct seal_line line = { .kind = SEAL_ATTEMPT, .attempt = *attempt, .count = head->count,
-		.bytes = head->bytes, .local = local };
+	struct seal_line line = {.kind = SEAL_ATTEMPT,
+		.attempt = *attempt,
+		.count = head->count,
+		.bytes = head->bytes,
+		.local = local};
 	int r;
 
 	(void)memcpy(line.head, head->hash, 32);

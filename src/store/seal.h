@@ -31,16 +31,17 @@ struct seal_line {
 	enum seal_kind kind;
 	uint64_t n; /* from 1, without a gap */
 	char store[STORE_ID_SIZE];
-	struct id attempt;           /* none in a gc line */
-	uint8_t head[32];            /* of what was sealed, or removed */
-	uint64_t count, bytes;       /* lines and bytes of events; gc: removed blobs and bytes */
+	struct id attempt;     /* none in a gc line */
+	uint8_t head[32];      /* of what was sealed, or removed */
+	uint64_t count, bytes; /* lines and bytes of events; gc: removed blobs and bytes */
 	bool has_manifest, has_run;
 	uint8_t manifest[32], run_sha256[32];
 	struct id run;
 	struct wall at;
 	bool local;
 	char why[SEAL_WHY_MAX + 1];
-	uint64_t lost_n; /* 0, or: this line was known to the signer, and gone when this one was made */
+	uint64_t
+		lost_n; /* 0, or: this line was known to the signer, and gone when this one was made */
 	uint8_t lost[32];
 	uint8_t previous[32], key[32], signature[64];
 	uint8_t digest[32]; /* of the whole line */

@@ -64,11 +64,14 @@ static int get_common(const struct json_doc *doc, struct seal_line *ret)
 	uint8_t raw[16];
 
 	if (get_kind(doc, &ret->kind) < 0 || get_number(doc, "n", &ret->n) < 0 || store == NULL ||
-		str_unhex(store, sizeof(raw), raw) < 0 || at == NULL || wall_parse(at, &ret->at) < 0)
+		str_unhex(store, sizeof(raw), raw) < 0 || at == NULL ||
+		wall_parse(at, &ret->at) < 0)
 		return -EINVAL;
 	(void)memcpy(ret->store, store, STORE_ID_SIZE);
-	if (get_number(doc, "count", &ret->count) < 0 || get_number(doc, "bytes", &ret->bytes) < 0 ||
-		get_hex(doc, "previous", ret->previous, 32) < 0 || get_hex(doc, "key", ret->key, 32) < 0 ||
+	if (get_number(doc, "count", &ret->count) < 0 ||
+		get_number(doc, "bytes", &ret->bytes) < 0 ||
+		get_hex(doc, "previous", ret->previous, 32) < 0 ||
+		get_hex(doc, "key", ret->key, 32) < 0 ||
 		get_hex(doc, "signature", ret->signature, 64) < 0)
 		return -EINVAL;
 	ret->local = json_is_true(doc, json_get(doc, 0, "local"));
@@ -104,18 +107,21 @@ int seal_line_parse(struct json_doc *doc, struct str line, struct seal_line *ret
 	/* the signature is the last member: 128 digits, a quote and the brace */
 	const size_t tail = sizeof(mark) - 1 + 128 + 2;
 
-	*ret = (struct seal_line){ 0 };
-	if (line.n > SEAL_LINE_MAX || line.n < tail || memcmp(line.p + line.n - tail, mark, sizeof(mark) - 1) != 0)
+	*ret = (struct seal_line){0};
+	if (line.n > SEAL_LINE_MAX || line.n < tail ||
+		memcmp(line.p + line.n - tail, mark, sizeof(mark) - 1) != 0)
 		return -EINVAL;
-	if (json_parse(doc, line.p, line.n, /* ret_fault= */ NULL) < 0 || doc->nodes[0].type != JSON_OBJECT)
+	if (json_parse(doc, line.p, line.n, /* ret_fault= */ NULL) < 0 ||
+		doc->nodes[0].type != JSON_OBJECT)
 		return -EINVAL;
 	if (get_common(doc, ret) < 0 || get_optional(doc, ret) < 0)
 		return -EINVAL;
-	if (ret->kind != SEAL_GC &&
-		(get_id(doc, "attempt", &ret->attempt) < 0 || get_hex(doc, "head", ret->head, 32) < 0))
+	if (ret->kind != SEAL_GC && (get_id(doc, "attempt", &ret->attempt) < 0 ||
+					    get_hex(doc, "head", ret->head, 32) < 0))
 		return -EINVAL;
 	ret->signed_bytes = line.n - tail;
-	(void)crypto_hash_sha256(ret->digest, (const unsigned char *)line.p, line.n); /* cannot fail */
+	(void)crypto_hash_sha256(
+		ret->digest, (const unsigned char *)line.p, line.n); /* cannot fail */
 	return 0;
 }
 
@@ -134,7 +140,7 @@ int seal_list_read(int dir, struct seal_list *ret, struct err *err)
 {
 	autodone(line_reader_done) struct line_reader reader;
 	autodone(doc_done) struct json_doc doc;
-	autodone(seal_list_done) struct seal_list list = { 0 };
+	autodone(seal_list_done) struct seal_list list = {0};
 	autoclose int fd = -1;
 	struct str text;
 	size_t room = 0;
@@ -154,7 +160,8 @@ int seal_list_read(int dir, struct seal_list *ret, struct err *err)
 		if (seal_line_parse(&doc, text, &line) < 0)
 			continue;
 		if (list.count == room) {
-			struct seal_line *grown = reallocarray(list.lines, room = room * 2 + 16, sizeof(*grown));
+			struct seal_line *grown =
+				reallocarray(list.lines, room = room * 2 + 16, sizeof(*grown));
 
 			if (grown == NULL)
 				return err_set(err, ENOMEM, "read 'seals.jsonl'");
@@ -163,21 +170,22 @@ int seal_list_read(int dir, struct seal_list *ret, struct err *err)
 		list.lines[list.count++] = line;
 	}
 	*ret = list;
-	list = (struct seal_list){ 0 };
+	list = (struct seal_list){0};
 	return 0;
 }
 
 void seal_list_done(struct seal_list *l)
 {
 	free(l->lines);
-	*l = (struct seal_list){ 0 };
+	*l = (struct seal_list){0};
 }
 
-const struct seal_line *seal_list_find(const struct seal_list *l, enum seal_kind kind,
-	const struct id *attempt)
+const struct seal_line *seal_list_find(
+	const struct seal_list *l, enum seal_kind kind, const struct id *attempt)
 {
 	for (size_t i = l->count; i > 0; i--)
-		if (l->lines[i - 1].kind == kind && strcmp(l->lines[i - 1].attempt.text, attempt->text) == 0)
+		if (l->lines[i - 1].kind == kind &&
+			strcmp(l->lines[i - 1].attempt.text, attempt->text) == 0)
 			return &l->lines[i - 1];
 	return NULL;
 }

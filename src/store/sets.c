@@ -52,13 +52,14 @@ bool digest_set_has(struct digest_set *s, const uint8_t digest[32])
 {
 	if (!s->sorted)
 		digest_set_unique(s);
-	return s->count > 0 && bsearch(digest, s->digests, s->count, sizeof(*s->digests), by_bytes) != NULL;
+	return s->count > 0 &&
+	       bsearch(digest, s->digests, s->count, sizeof(*s->digests), by_bytes) != NULL;
 }
 
 void digest_set_done(struct digest_set *s)
 {
 	free(s->digests);
-	*s = (struct digest_set){ 0 };
+	*s = (struct digest_set){0};
 }
 
 /* Takes both texts. */
@@ -66,7 +67,7 @@ static int add_row(struct row_set *s, char *key, char *text)
 {
 	if (s->count == s->room)
 		s->rows = grow(s->rows, &s->room, sizeof(*s->rows));
-	s->rows[s->count++] = (struct row){ key, text };
+	s->rows[s->count++] = (struct row){key, text};
 	return 0;
 }
 
@@ -79,7 +80,8 @@ static int add_run(void *context, const struct id *run, struct wall created, con
 static int add_planned(void *context, const struct index_attempt *a)
 {
 	return add_row(context, own_printf("%s attempt", a->attempt.text),
-		own_printf("run %s number %u of %u harness %s task %s manifest %s sandbox %s weaker %u planned %lld",
+		own_printf(
+			"run %s number %u of %u harness %s task %s manifest %s sandbox %s weaker %u planned %lld",
 			a->run.text, a->index, a->of, a->harness, a->task, a->manifest, a->sandbox,
 			a->weaker, (long long)a->planned.us));
 }
@@ -112,8 +114,9 @@ static int add_settled(void *context, const struct index_attempt *a)
 	const struct usage *u = &a->usage;
 
 	return add_row(context, own_printf("%s outcome", a->attempt.text),
-		own_printf("%s reason %s settled %lld took %lld weaker %u tokens %lld %lld %lld %lld %lld"
-			   " cost %.17g events %llu bytes %llu artifacts %llu graded %d score %.17g",
+		own_printf(
+			"%s reason %s settled %lld took %lld weaker %u tokens %lld %lld %lld %lld %lld"
+			" cost %.17g events %llu bytes %llu artifacts %llu graded %d score %.17g",
 			outcome_name(a->outcome), a->reason != NULL ? a->reason : "",
 			(long long)a->settled.us, (long long)a->duration_ms, a->weaker,
 			(long long)u->input, (long long)u->output, (long long)u->cache_read,
@@ -130,9 +133,13 @@ static int add_removed(void *context, const struct id *attempt, struct wall at, 
 
 void row_set_sink(struct row_set *s, struct index_sink *ret)
 {
-	*ret = (struct index_sink){ .context = s, .run = add_run, .planned = add_planned,
-		.state = add_state, .artifact = add_artifact, .settled = add_settled,
-		.removed = add_removed };
+	*ret = (struct index_sink){.context = s,
+		.run = add_run,
+		.planned = add_planned,
+		.state = add_state,
+		.artifact = add_artifact,
+		.settled = add_settled,
+		.removed = add_removed};
 }
 
 static int by_key(const void *a, const void *b)
@@ -156,5 +163,5 @@ void row_set_done(struct row_set *s)
 		free(s->rows[i].text);
 	}
 	free(s->rows);
-	*s = (struct row_set){ 0 };
+	*s = (struct row_set){0};
 }

@@ -33,15 +33,17 @@ enum store_open_flag {
 };
 
 int store_open(const char *path, unsigned flags, struct store **ret, struct err *err);
-void store_close(struct store *s);        /* accepts NULL */
+void store_close(struct store *s);             /* accepts NULL */
 const char *store_path(const struct store *s); /* absolute */
 int store_fd(const struct store *s);           /* O_PATH of the directory, borrowed */
 bool store_is_loose(const struct store *s);    /* others may read it */
-const char *store_id(const struct store *s);   /* 32 hex digits, made once; "" when its file is gone */
+const char *store_id(
+	const struct store *s); /* 32 hex digits, made once; "" when its file is gone */
 
 /* Writes a file beside its place and links or renames it in, with fdatasync of file and directory. name is relative to
  * the store. store_put_once leaves an equal existing file alone (manifests, runs). */
-int store_put_once(struct store *s, const char *name, const void *bytes, size_t size, struct err *err);
+int store_put_once(
+	struct store *s, const char *name, const void *bytes, size_t size, struct err *err);
 int store_put(struct store *s, const char *name, const void *bytes, size_t size, struct err *err);
 
 /* ---- an attempt's events ------------------------------------------------------------------------ */
@@ -62,7 +64,8 @@ int event_log_create(struct store *s, const struct id *attempt, const uint8_t ma
 int event_log_adopt(int fd, const struct id *attempt, const uint8_t manifest[32],
 	struct event_log **ret, struct err *err);
 /* Opens an existing log by id and adopts it: for orphans. -EWOULDBLOCK: its steward lives. */
-int event_log_claim(struct store *s, const struct id *attempt, struct event_log **ret, struct err *err);
+int event_log_claim(
+	struct store *s, const struct id *attempt, struct event_log **ret, struct err *err);
 /* Counts and chains, writes nowhere: for runs without a record. */
 struct event_log *event_log_memory(const struct id *attempt, const uint8_t manifest[32]);
 void event_log_close(struct event_log *l); /* flushes what it can; accepts NULL */
@@ -72,8 +75,8 @@ int event_log_fd(const struct event_log *l); /* borrowed; -1 for a memory log */
  * like come from flush, which keeps what it could not write for the next try. -ENOBUFS: more than
  * EVENT_PENDING_MAX bytes wait for a flush. */
 #define EVENT_PENDING_MAX (16 * 1024 * 1024)
-int event_log_append(struct event_log *l, enum event_type type, const void *data, size_t size,
-	struct err *err);
+int event_log_append(
+	struct event_log *l, enum event_type type, const void *data, size_t size, struct err *err);
 int event_log_flush(struct event_log *l, struct err *err);
 int event_log_sync(struct event_log *l, struct err *err); /* flush, then fdatasync */
 size_t event_log_pending(const struct event_log *l);      /* bytes not yet flushed */
@@ -98,7 +101,8 @@ int store_blob_link(struct store *s, int fd, const uint8_t sha256[32], struct er
  * max_bytes; -EBUSY: its size changed meanwhile. fd's type and place were checked by the caller. */
 int store_blob_copy(struct store *s, int fd, uint64_t max_bytes, uint8_t ret_sha256[32],
 	uint64_t *ret_bytes, struct err *err);
-int store_blob_put(struct store *s, const void *bytes, size_t size, uint8_t ret_sha256[32], struct err *err);
+int store_blob_put(
+	struct store *s, const void *bytes, size_t size, uint8_t ret_sha256[32], struct err *err);
 /* Opens for reading; -ENOENT. */
 int store_blob_get(struct store *s, const uint8_t sha256[32], int *ret_fd, struct err *err);
 int store_sync_directories(struct store *s, struct err *err); /* after linking, before sealing */
@@ -140,8 +144,9 @@ void event_encode_artifact(const struct index_artifact *a, const char *media_typ
 /* SQLite (WAL, STRICT, append-only triggers); derived from the events. */
 struct index;
 
-int index_open(struct store *s, bool write, struct index **ret, struct err *err); /* migrates when write */
-void index_close(struct index *x); /* accepts NULL */
+int index_open(
+	struct store *s, bool write, struct index **ret, struct err *err); /* migrates when write */
+void index_close(struct index *x);                                         /* accepts NULL */
 
 struct index_attempt {
 	struct id run, attempt;
@@ -173,29 +178,37 @@ struct index_artifact {
 struct index_run {
 	struct id run;
 	struct wall created;
-	const char *file;  /* the run file as named, or "exec" */
+	const char *file; /* the run file as named, or "exec" */
 	unsigned attempts, done, graded;
 	double score_mean; /* over graded ones */
 	uint64_t bytes;
 };
 
-int index_put_run(struct index *x, const struct id *run, struct wall created, const char *file, struct err *err);
+int index_put_run(struct index *x, const struct id *run, struct wall created, const char *file,
+	struct err *err);
 int index_put_planned(struct index *x, const struct index_attempt *a, struct err *err);
-int index_put_state(struct index *x, const struct id *attempt, enum state s, struct wall at, struct err *err);
+int index_put_state(
+	struct index *x, const struct id *attempt, enum state s, struct wall at, struct err *err);
 int index_put_artifact(struct index *x, const struct index_artifact *a, struct err *err);
 int index_put_settled(struct index *x, const struct index_attempt *a, struct err *err);
-int index_put_removed(struct index *x, const struct id *attempt, struct wall at, const char *why, struct err *err);
+int index_put_removed(struct index *x, const struct id *attempt, struct wall at, const char *why,
+	struct err *err);
 
 typedef int index_run_fn(void *context, const struct index_run *row);         /* non-zero stops */
 typedef int index_attempt_fn(void *context, const struct index_attempt *row); /* non-zero stops */
 typedef int index_artifact_fn(void *context, const struct index_artifact *row);
-int index_each_run(struct index *x, index_run_fn *fn, void *context, struct err *err);           /* newest first */
-int index_each_attempt(struct index *x, const struct id *run, index_attempt_fn *fn, void *context, struct err *err); /* run NULL: all, oldest first */
-int index_each_artifact(struct index *x, const struct id *attempt, index_artifact_fn *fn, void *context, struct err *err);
-int index_get_attempt(struct index *x, const struct id *attempt, index_attempt_fn *fn, void *context, struct err *err);
+int index_each_run(
+	struct index *x, index_run_fn *fn, void *context, struct err *err); /* newest first */
+int index_each_attempt(struct index *x, const struct id *run, index_attempt_fn *fn, void *context,
+	struct err *err); /* run NULL: all, oldest first */
+int index_each_artifact(struct index *x, const struct id *attempt, index_artifact_fn *fn,
+	void *context, struct err *err);
+int index_get_attempt(struct index *x, const struct id *attempt, index_attempt_fn *fn,
+	void *context, struct err *err);
 /* The one run or attempt whose id begins with prefix: -ENOENT, -EEXIST (the sentence lists some),
  * -EINVAL under four characters. */
-int index_find(struct index *x, const char *prefix, struct id *ret, bool *ret_is_run, struct err *err);
+int index_find(
+	struct index *x, const char *prefix, struct id *ret, bool *ret_is_run, struct err *err);
 /* How many characters make this id unique among all: at least 4. */
 unsigned index_shortest(struct index *x, const struct id *id);
 
@@ -214,7 +227,8 @@ struct index_sink {
  * Reads what agents wrote and only reads: call it in a locked child, with index_pipe_sink() towards
  * a parent that calls index_rebuild_from(). only may be NULL. A file that cannot be read as a
  * record is left out (verify names it). */
-int store_derive(struct store *s, const struct id *only, const struct index_sink *sink, struct err *err);
+int store_derive(
+	struct store *s, const struct id *only, const struct index_sink *sink, struct err *err);
 /* Rows as frames of fixed layout on a pipe. The sink's context is the descriptor, borrowed. */
 void index_pipe_sink(const int *fd, struct index_sink *ret);
 /* Replaces the whole index, in one transaction, by the rows that arrive on fd until a frame that says
@@ -239,8 +253,8 @@ int store_witness_load(struct store *s, struct err *err);
  * could not look. */
 
 struct store_finding {
-	const char *kind;  /* "line.changed", "seal.missing", … docs/record.md lists all */
-	bool damning;      /* false: a remark (an attempt that still runs, a torn tail that was stated) */
+	const char *kind; /* "line.changed", "seal.missing", … docs/record.md lists all */
+	bool damning; /* false: a remark (an attempt that still runs, a torn tail that was stated) */
 	const char *where; /* attempt id, file or blob */
 	uint64_t line;     /* 0 when it is not about a line */
 	const char *sentence;
@@ -252,15 +266,18 @@ int store_verify(struct store *s, const struct id *only /* may be NULL */, store
 /* Writes manifest, record, events.jsonl, artifact blobs, seal and public key to a new directory that
  * verifies without the store; of a run, one such directory per attempt beneath attempts/, and run.json.
  * An attempt that is not sealed is refused (-EBUSY while it lives, -ENODATA else). */
-int store_export(struct store *s, struct index *x, const struct id *attempt_or_run, bool is_run, const char *directory, struct err *err);
+int store_export(struct store *s, struct index *x, const struct id *attempt_or_run, bool is_run,
+	const char *directory, struct err *err);
 /* Verifies an exported directory; only reads beneath it. Whose key it is, is the reader's to judge: a
  * remark names it. */
-int store_verify_export(const char *directory, store_finding_fn *fn, void *context, struct err *err);
+int store_verify_export(
+	const char *directory, store_finding_fn *fn, void *context, struct err *err);
 
 /* Removes an attempt's events, trial and work files, and the manifest and blobs that nothing else
  * names; first leaves a tombstone in seals.jsonl that says when and why. Refuses a living one
  * (-EBUSY). Finishes a removal that was cut short. Holds `lock` exclusively. */
-int store_remove(struct store *s, struct index *x, struct seal_key *k, const struct id *attempt, const char *why, uint64_t *ret_bytes, struct err *err);
+int store_remove(struct store *s, struct index *x, struct seal_key *k, const struct id *attempt,
+	const char *why, uint64_t *ret_bytes, struct err *err);
 
 struct store_gc {
 	int64_t older_than_ms;    /* kept workspaces older than this go; 0: not by age */
@@ -271,6 +288,7 @@ struct store_gc {
 /* Removes blobs that neither an event nor the index (x may be NULL) names, kept workspaces over the limits, and sockets of attempts that do
  * not live. What a living attempt may be about to name stays. Leaves a line of kind "gc" in
  * seals.jsonl when it removed anything but sockets. Holds `lock` exclusively. */
-int store_gc(struct store *s, struct index *x, struct seal_key *k, struct store_gc *gc, struct err *err);
+int store_gc(
+	struct store *s, struct index *x, struct seal_key *k, struct store_gc *gc, struct err *err);
 
 #endif

@@ -26,8 +26,8 @@ struct tree {
 	DIR *open[DEPTH];
 	char *names[DEPTH]; /* owned; of each directory, in the one above */
 	int count;
-	int top;            /* where the tree hangs, borrowed */
-	unsigned moved;     /* directories moved up so far, for their names */
+	int top;        /* where the tree hangs, borrowed */
+	unsigned moved; /* directories moved up so far, for their names */
 	bool removing;
 	uint64_t *bytes;
 };
@@ -71,7 +71,8 @@ static int move_up(struct tree *t, const char *name, struct err *err)
 
 	for (;;) {
 		(void)snprintf(moved, sizeof(moved), ".hemra-deep-%u", t->moved++);
-		if (renameat2(parent_of(t, t->count), name, dirfd(t->open[0]), moved, RENAME_NOREPLACE) == 0) {
+		if (renameat2(parent_of(t, t->count), name, dirfd(t->open[0]), moved,
+			    RENAME_NOREPLACE) == 0) {
 			rewinddir(t->open[0]);
 			return 0;
 		}
@@ -103,7 +104,8 @@ static int leave(struct tree *t, struct err *err)
 {
 	int level = t->count - 1;
 
-	if (t->removing && unlinkat(parent_of(t, level), t->names[level], AT_REMOVEDIR) < 0 && errno != ENOENT) {
+	if (t->removing && unlinkat(parent_of(t, level), t->names[level], AT_REMOVEDIR) < 0 &&
+		errno != ENOENT) {
 		if (errno == ENOTEMPTY && level == 0 && t->moved > 0) {
 			rewinddir(t->open[0]);
 			t->moved = 0; /* only once more for each time something was moved */
@@ -136,14 +138,14 @@ static int walk(struct tree *t, const char *name, struct err *err)
 
 int treeat_remove(int dir, const char *name, uint64_t *bytes, struct err *err)
 {
-	struct tree t = { .top = dir, .removing = true, .bytes = bytes };
+	struct tree t = {.top = dir, .removing = true, .bytes = bytes};
 
 	return walk(&t, name, err);
 }
 
 int treeat_size(int dir, const char *name, uint64_t *bytes, struct err *err)
 {
-	struct tree t = { .top = dir, .bytes = bytes };
+	struct tree t = {.top = dir, .bytes = bytes};
 
 	return walk(&t, name, err);
 }

@@ -26,13 +26,14 @@
 
 void verify_init(struct verify *v, int dir, store_finding_fn *fn, void *context)
 {
-	*v = (struct verify){ .fn = fn, .context = context, .dir = dir };
+	*v = (struct verify){.fn = fn, .context = context, .dir = dir};
 	json_doc_init(&v->doc, NODES_MAX, DEPTH_MAX);
 }
 
 void verify_done(struct verify *v)
 {
 	free(v->seals);
+	free(v->by_attempt);
 	free(v->attempts);
 	digest_set_done(&v->manifests);
 	digest_set_done(&v->blobs);
@@ -40,25 +41,29 @@ void verify_done(struct verify *v)
 	json_doc_done(&v->doc);
 }
 
-static void tell(struct verify *v, const struct store_finding *shape, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void tell(
+	struct verify *v, const struct store_finding *shape, const char *format, va_list args)
 {
 	struct store_finding finding = *shape;
 	char sentence[512];
 
-	(void)vsnprintf(sentence, sizeof(sentence), format, args); /* a cut sentence is still a sentence */
+	(void)vsnprintf(
+		sentence, sizeof(sentence), format, args); /* a cut sentence is still a sentence */
 	finding.sentence = sentence;
 	if (finding.damning)
 		v->damning++;
 	v->fn(v->context, &finding);
 }
 
-void verify_find(struct verify *v, const char *kind, const char *where, uint64_t line, const char *format,
-	...)
+void verify_find(struct verify *v, const char *kind, const char *where, uint64_t line,
+	const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
-	tell(v, &(struct store_finding){ .kind = kind, .damning = true, .where = where, .line = line },
+	tell(v,
+		&(struct store_finding){
+			.kind = kind, .damning = true, .where = where, .line = line},
 		format, args);
 	va_end(args);
 }
@@ -69,7 +74,7 @@ void verify_remark(struct verify *v, const char *kind, const char *where, uint64
 	va_list args;
 
 	va_start(args, format);
-	tell(v, &(struct store_finding){ .kind = kind, .where = where, .line = line }, format, args);
+	tell(v, &(struct store_finding){.kind = kind, .where = where, .line = line}, format, args);
 	va_end(args);
 }
 
@@ -103,7 +108,8 @@ int verify_hash_file(int dir, const char *name, uint8_t ret[32], unsigned *ret_m
 	return 0;
 }
 
-int store_verify(struct store *s, const struct id *only, store_finding_fn *fn, void *context, struct err *err)
+int store_verify(struct store *s, const struct id *only, store_finding_fn *fn, void *context,
+	struct err *err)
 {
 	autodone(verify_done) struct verify v;
 	int r = 0;
@@ -116,7 +122,8 @@ int store_verify(struct store *s, const struct id *only, store_finding_fn *fn, v
 		return r;
 	v.w = s->witness;
 	if (s->id[0] == '\0')
-		verify_find(&v, "store.id_missing", "id", 0, "the store's file 'id' is missing or holds no id");
+		verify_find(&v, "store.id_missing", "id", 0,
+			"the store's file 'id' is missing or holds no id");
 	r = verify_seals(&v, s->id, err);
 	if (r == 0)
 		r = verify_events(&v, err);

@@ -40,6 +40,9 @@ struct verify {
 	const struct id *only;   /* may be NULL */
 	struct seal_seen *seals; /* owned */
 	size_t seal_count;
+	const struct seal_seen *
+		*by_attempt; /* owned: the signed ones, by attempt, kind and place */
+	size_t by_attempt_count;
 	struct attempt_seen *attempts; /* owned, sorted by id */
 	size_t attempt_count;
 	struct digest_set manifests, blobs; /* named by events */
@@ -50,14 +53,15 @@ struct verify {
 void verify_init(struct verify *v, int dir, store_finding_fn *fn, void *context);
 void verify_done(struct verify *v);
 
-void verify_find(struct verify *v, const char *kind, const char *where, uint64_t line, const char *format,
-	...) __attribute__((format(printf, 5, 6)));
+void verify_find(struct verify *v, const char *kind, const char *where, uint64_t line,
+	const char *format, ...) __attribute__((format(printf, 5, 6)));
 void verify_remark(struct verify *v, const char *kind, const char *where, uint64_t line,
 	const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 int verify_seals(struct verify *v, const char *store_id, struct err *err);
 /* The last line of a kind about an attempt, whose signature holds; or NULL. */
-const struct seal_seen *verify_seal_of(const struct verify *v, enum seal_kind kind, const struct id *attempt);
+const struct seal_seen *verify_seal_of(
+	const struct verify *v, enum seal_kind kind, const struct id *attempt);
 
 /* Checks one events file; seal may be NULL. name is relative to v->dir. */
 int verify_events_file(struct verify *v, const char *name, const struct seal_line *seal,

@@ -28,11 +28,11 @@ struct chain {
 	int fd;
 	struct derivation derivation;
 	struct index_sink rows;
-	uint8_t hash[32];             /* after the last good line */
-	uint8_t hash_sealed[32];      /* after as many lines as were sealed */
+	uint8_t hash[32];                 /* after the last good line */
+	uint8_t hash_sealed[32];          /* after as many lines as were sealed */
 	uint64_t lines, expected, number; /* good lines; the next seq; the line in the file */
-	uint64_t bytes_sealed;        /* where the sealed lines end */
-	bool settled, stopped, damaged; /* stopped: the rest cannot be judged */
+	uint64_t bytes_sealed;            /* where the sealed lines end */
+	bool settled, stopped, damaged;   /* stopped: the rest cannot be judged */
 };
 
 static void stop(struct chain *c)
@@ -79,13 +79,15 @@ static bool goes_on(const struct chain *c, uint64_t offset, const uint8_t hash[3
 }
 
 /* A line that does not fit. Returns whether the chain goes on with hash (the line's own). */
-static bool classify(struct chain *c, const struct event_line *line, uint64_t offset, const uint8_t hash[32])
+static bool classify(
+	struct chain *c, const struct event_line *line, uint64_t offset, const uint8_t hash[32])
 {
 	bool last_sealed = c->seal != NULL && c->lines + 1 == c->seal->count &&
-		memcmp(hash, c->seal->head, 32) == 0;
+			   memcmp(hash, c->seal->head, 32) == 0;
 
 	c->damaged = true;
-	if (c->seal != NULL && c->lines == c->seal->count && memcmp(c->hash, c->seal->head, 32) == 0) {
+	if (c->seal != NULL && c->lines == c->seal->count &&
+		memcmp(c->hash, c->seal->head, 32) == 0) {
 		stop(c); /* told as appended at the end */
 		c->lines++;
 		return false;
@@ -95,7 +97,8 @@ static bool classify(struct chain *c, const struct event_line *line, uint64_t of
 			"only the hash that this line carries was changed");
 		return true;
 	}
-	if (line->seq > c->expected && stands_later(c, offset, c->expected) && !stands_later(c, offset, line->seq)) {
+	if (line->seq > c->expected && stands_later(c, offset, c->expected) &&
+		!stands_later(c, offset, line->seq)) {
 		verify_find(c->v, "line.reordered", c->where, c->number,
 			"event %llu stands before event %llu", (unsigned long long)line->seq,
 			(unsigned long long)c->expected);
@@ -103,15 +106,18 @@ static bool classify(struct chain *c, const struct event_line *line, uint64_t of
 		return false;
 	}
 	if (goes_on(c, offset, c->hash, INSERTED_MAX)) {
-		verify_find(c->v, "line.inserted", c->where, c->number, "this line was put in later");
+		verify_find(
+			c->v, "line.inserted", c->where, c->number, "this line was put in later");
 		return false;
 	}
 	if (line->seq > c->expected)
-		verify_find(c->v, "line.removed", c->where, c->number, "%llu event(s) are missing before event %llu",
-			(unsigned long long)(line->seq - c->expected), (unsigned long long)line->seq);
-	else if (line->seq < c->expected)
-		verify_find(c->v, "line.inserted", c->where, c->number, "a second event %llu stands here",
+		verify_find(c->v, "line.removed", c->where, c->number,
+			"%llu event(s) are missing before event %llu",
+			(unsigned long long)(line->seq - c->expected),
 			(unsigned long long)line->seq);
+	else if (line->seq < c->expected)
+		verify_find(c->v, "line.inserted", c->where, c->number,
+			"a second event %llu stands here", (unsigned long long)line->seq);
 	else
 		verify_find(c->v, "line.changed", c->where, c->number,
 			"this line is not what was written; what follows it cannot be judged");
@@ -122,21 +128,24 @@ static bool classify(struct chain *c, const struct event_line *line, uint64_t of
 /* Line 1 starts the chain. false: told, and nothing more can be judged. */
 static bool start(struct chain *c, const struct event_line *line, uint64_t offset)
 {
-	struct id named = { 0 };
+	struct id named = {0};
 	uint8_t manifest[32], own[32], other[32];
-	bool is_plan = str_is(line->type, "attempt.planned") && data_digest(line->data, "manifest", manifest) &&
-		data_id(line->data, "attempt", &named);
+	bool is_plan = str_is(line->type, "attempt.planned") &&
+		       data_digest(line->data, "manifest", manifest) &&
+		       data_id(line->data, "attempt", &named);
 
 	if (line->seq > 1 && !is_plan) {
 		bool later = stands_later(c, offset, 1);
 
 		verify_find(c->v, later ? "line.reordered" : "line.removed", c->where, 1,
-			later ? "event %llu stands before event 1" : "events are missing before event %llu",
+			later ? "event %llu stands before event 1"
+			      : "events are missing before event %llu",
 			(unsigned long long)line->seq);
 		return false;
 	}
 	if (!is_plan) {
-		verify_find(c->v, "events.no_plan", c->where, 1, "the first event is not attempt.planned");
+		verify_find(c->v, "events.no_plan", c->where, 1,
+			"the first event is not attempt.planned");
 		return false;
 	}
 	chain_start(&c->seen->id, manifest, c->hash);
@@ -144,9 +153,10 @@ static bool start(struct chain *c, const struct event_line *line, uint64_t offse
 	chain_step(own, line->hashed.p, line->hashed.n);
 	chain_start(&named, manifest, other);
 	chain_step(other, line->hashed.p, line->hashed.n);
-	if (strcmp(named.text, c->seen->id.text) != 0 && !chain_fits(own, line->h) && chain_fits(other, line->h)) {
-		verify_find(c->v, "events.swapped", c->where, 1, "this file holds the events of attempt %s",
-			named.text);
+	if (strcmp(named.text, c->seen->id.text) != 0 && !chain_fits(own, line->h) &&
+		chain_fits(other, line->h)) {
+		verify_find(c->v, "events.swapped", c->where, 1,
+			"this file holds the events of attempt %s", named.text);
 		return false;
 	}
 	digest_set_add(&c->v->manifests, manifest);
@@ -165,7 +175,8 @@ static void accept(struct chain *c, const struct event_line *line, struct str wh
 		c->damaged = true;
 	}
 	if (json_parse(&c->v->doc, whole.p, whole.n, /* ret_fault= */ NULL) < 0) {
-		verify_find(c->v, "line.not_json", c->where, c->number, "this line is not strict JSON");
+		verify_find(
+			c->v, "line.not_json", c->where, c->number, "this line is not strict JSON");
 		c->damaged = true;
 	}
 	c->lines++;
@@ -173,7 +184,8 @@ static void accept(struct chain *c, const struct event_line *line, struct str wh
 	c->settled = str_is(line->src, "runner") && str_is(line->type, "attempt.settled");
 	(void)derivation_add(&c->derivation, line); /* our sink never stops */
 	/* what an artifact's event names must lie among the blobs; a refused one has no digest */
-	if (str_is(line->src, "runner") && str_is(line->type, "artifact") && data_digest(line->data, "sha256", blob))
+	if (str_is(line->src, "runner") && str_is(line->type, "artifact") &&
+		data_digest(line->data, "sha256", blob))
 		digest_set_add(&c->v->blobs, blob);
 }
 
@@ -188,7 +200,8 @@ static void take_line(struct chain *c, struct str text, uint64_t offset)
 		if (c->seal != NULL && c->lines == c->seal->count && c->lines > 0)
 			c->lines++; /* told as appended at the end */
 		else
-			verify_find(c->v, "line.malformed", c->where, c->number, "this line is not an event");
+			verify_find(c->v, "line.malformed", c->where, c->number,
+				"this line is not an event");
 		stop(c);
 		return;
 	}
@@ -229,7 +242,8 @@ static void judge_sealed(struct chain *c, uint64_t torn)
 			"something stands behind the %llu events that were sealed",
 			(unsigned long long)seal->count);
 	} else if (!c->damaged && c->bytes_sealed != seal->bytes) {
-		verify_find(c->v, "seal.bytes", c->where, 0, "the seal names %llu bytes, the events are %llu",
+		verify_find(c->v, "seal.bytes", c->where, 0,
+			"the seal names %llu bytes, the events are %llu",
 			(unsigned long long)seal->bytes, (unsigned long long)c->bytes_sealed);
 	} else {
 		return;
@@ -262,9 +276,11 @@ static void judge_unsealed(struct chain *c, uint64_t offset, uint64_t torn)
 		verify_remark(c->v, "events.empty", c->where, 0, "no whole event was written");
 	else if (!c->settled)
 		verify_remark(c->v, "attempt.unfinished", c->where, 0,
-			"it ended without an outcome after event %llu", (unsigned long long)c->lines);
+			"it ended without an outcome after event %llu",
+			(unsigned long long)c->lines);
 	else if (!has_bad_seal(c->v, &c->seen->id))
-		verify_find(c->v, "seal.missing", c->where, 0, "it is settled, and no seal vouches for it");
+		verify_find(c->v, "seal.missing", c->where, 0,
+			"it is settled, and no seal vouches for it");
 }
 
 static int walk(struct chain *c, struct err *err)
@@ -290,7 +306,8 @@ static int walk(struct chain *c, struct err *err)
 	else if (c->seal == NULL && !c->stopped)
 		judge_unsealed(c, reader.offset, reader.torn);
 	if (!c->stopped)
-		(void)derivation_end(&c->derivation, c->lines, reader.offset); /* our sink never stops */
+		(void)derivation_end(
+			&c->derivation, c->lines, reader.offset); /* our sink never stops */
 	return 0;
 }
 
@@ -298,8 +315,12 @@ int verify_events_file(struct verify *v, const char *name, const struct seal_lin
 	struct attempt_seen *seen, struct err *err)
 {
 	autoclose int fd = openat(v->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct chain c = { .v = v, .seen = seen, .seal = seal, .where = seen->id.text, .fd = fd,
-		.expected = 1 };
+	struct chain c = {.v = v,
+		.seen = seen,
+		.seal = seal,
+		.where = seen->id.text,
+		.fd = fd,
+		.expected = 1};
 	int r;
 
 	if (fd < 0)

@@ -24,7 +24,7 @@ static int check_file(struct verify *v, const struct id *attempt, struct err *er
 	char name[EVENTS_NAME_SIZE];
 
 	events_name(attempt, name);
-	*seen = (struct attempt_seen){ .id = *attempt };
+	*seen = (struct attempt_seen){.id = *attempt};
 	if (verify_seal_of(v, SEAL_TOMBSTONE, attempt) != NULL)
 		verify_find(v, "tombstone.not_removed", attempt->text, 0,
 			"a tombstone says that it was removed, and its events are there");
@@ -39,9 +39,11 @@ static void check_stray(struct verify *v, const char *name)
 	autofree char *where = own_printf("events/%s", name);
 
 	if (str_ends(name, ".torn"))
-		verify_remark(v, "events.torn_kept", where, 0, "the torn end of a line, kept when the log went on");
+		verify_remark(v, "events.torn_kept", where, 0,
+			"the torn end of a line, kept when the log went on");
 	else
-		verify_remark(v, "events.stray", where, 0, "this is not the events file of an attempt");
+		verify_remark(
+			v, "events.stray", where, 0, "this is not the events file of an attempt");
 }
 
 static void check_missing(struct verify *v)
@@ -50,7 +52,8 @@ static void check_missing(struct verify *v)
 		const struct seal_seen *s = &v->seals[i];
 		char name[EVENTS_NAME_SIZE];
 
-		if (!s->is_signed || s->line.kind != SEAL_ATTEMPT || !is_wanted(v, &s->line.attempt) ||
+		if (!s->is_signed || s->line.kind != SEAL_ATTEMPT ||
+			!is_wanted(v, &s->line.attempt) ||
 			verify_seal_of(v, SEAL_ATTEMPT, &s->line.attempt) != s ||
 			verify_seal_of(v, SEAL_TOMBSTONE, &s->line.attempt) != NULL)
 			continue;

@@ -17,7 +17,7 @@
 /* The rows of one attempt, gathered to write record.json again. */
 struct gathered {
 	struct index_attempt attempt;
-	char *texts[5]; /* owned: harness, task, manifest, sandbox, reason */
+	char *texts[5];                   /* owned: harness, task, manifest, sandbox, reason */
 	struct index_artifact *artifacts; /* paths and roles owned */
 	size_t count;
 	bool planned, settled;
@@ -89,8 +89,8 @@ static int gather_settled(void *context, const struct index_attempt *a)
 
 static int read_seal(struct verify *v, struct seal_line *ret, struct err *err)
 {
-	autodone(buf_done) struct buf text = { .max = SEAL_LINE_MAX + 32768 };
-	autodone(buf_done) struct buf key = { .max = 65536 };
+	autodone(buf_done) struct buf text = {.max = SEAL_LINE_MAX + 32768};
+	autodone(buf_done) struct buf key = {.max = 65536};
 	char hex[65];
 	int r = fileat_read(v->dir, "seal.json", SEAL_LINE_MAX + 1, &text, err);
 
@@ -101,28 +101,30 @@ static int read_seal(struct verify *v, struct seal_line *ret, struct err *err)
 	if (r < 0)
 		return r;
 	if (text.len == 0 || text.data[text.len - 1] != '\n' ||
-		seal_line_parse(&v->doc, (struct str){ text.data, text.len - 1 }, ret) < 0 ||
+		seal_line_parse(&v->doc, (struct str){text.data, text.len - 1}, ret) < 0 ||
 		ret->kind != SEAL_ATTEMPT) {
 		verify_find(v, "seal.malformed", "seal.json", 0, "this is not a seal");
 		return 0;
 	}
-	if (!seal_line_is_signed(ret, (struct str){ text.data, text.len - 1 })) {
-		verify_find(v, "seal.changed", "seal.json", 0, "the signature does not fit this seal");
+	if (!seal_line_is_signed(ret, (struct str){text.data, text.len - 1})) {
+		verify_find(
+			v, "seal.changed", "seal.json", 0, "the signature does not fit this seal");
 		return 0;
 	}
 	str_hex(ret->key, 32, hex);
 	hex[64] = '\n';
 	if (fileat_read(v->dir, "key.pub", 256, &key, /* err= */ NULL) < 0 || key.len != 65 ||
 		memcmp(key.data, hex, 65) != 0)
-		verify_find(v, "key.changed", "key.pub", 0, "key.pub is not the key that the seal was made with");
+		verify_find(v, "key.changed", "key.pub", 0,
+			"key.pub is not the key that the seal was made with");
 	hex[64] = '\0';
 	verify_remark(v, "export.signer", ret->attempt.text, 0,
 		"sealed with the key %s; whose it is, is yours to know", hex);
 	return 1;
 }
 
-static void check_named(struct verify *v, const char *name, const char *missing, const char *changed,
-	const uint8_t wanted[32])
+static void check_named(struct verify *v, const char *name, const char *missing,
+	const char *changed, const uint8_t wanted[32])
 {
 	uint8_t digest[32];
 	unsigned mode;
@@ -136,14 +138,17 @@ static void check_named(struct verify *v, const char *name, const char *missing,
 
 static int check_record(struct verify *v, const struct id *attempt, struct err *err)
 {
-	autodone(buf_done) struct buf text = { .max = 64 * 1024 * 1024 };
-	autodone(buf_done) struct buf again = { .max = 64 * 1024 * 1024 };
+	autodone(buf_done) struct buf text = {.max = 64 * 1024 * 1024};
+	autodone(buf_done) struct buf again = {.max = 64 * 1024 * 1024};
 	autodone(line_reader_done) struct line_reader reader;
 	autodone(derivation_done) struct derivation d;
-	autodone(gathered_done) struct gathered g = { 0 };
-	const struct index_sink sink = { .context = &g, .planned = gather_planned,
-		.artifact = gather_artifact, .settled = gather_settled };
-	autoclose int fd = openat(v->dir, "events.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autodone(gathered_done) struct gathered g = {0};
+	const struct index_sink sink = {.context = &g,
+		.planned = gather_planned,
+		.artifact = gather_artifact,
+		.settled = gather_settled};
+	autoclose int fd =
+		openat(v->dir, "events.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct event_line parsed;
 	struct record record;
 	struct str line;
@@ -152,7 +157,8 @@ static int check_record(struct verify *v, const struct id *attempt, struct err *
 
 	line_reader_init(&reader, fd);
 	derivation_init(&d, attempt, &sink);
-	while (fd >= 0 && line_reader_next(&reader, &line) == 1 && event_line_parse(line, &parsed) == 0) {
+	while (fd >= 0 && line_reader_next(&reader, &line) == 1 &&
+		event_line_parse(line, &parsed) == 0) {
 		lines++;
 		(void)derivation_add(&d, &parsed); /* our sink never stops */
 	}
@@ -171,14 +177,15 @@ static int check_record(struct verify *v, const struct id *attempt, struct err *
 		record_close(&record);
 	}
 	if (again.len != text.len || memcmp(buf_text(&again), buf_text(&text), text.len) != 0)
-		verify_find(v, "record.changed", "record.json", 0, "it says otherwise than the events");
+		verify_find(
+			v, "record.changed", "record.json", 0, "it says otherwise than the events");
 	return 0;
 }
 
 static void check_stray(struct verify *v)
 {
-	static const char *const known[] = { "blobs", "events.jsonl", "key.pub", "manifest.json",
-		"record.json", "run.json", "seal.json" };
+	static const char *const known[] = {"blobs", "events.jsonl", "key.pub", "manifest.json",
+		"record.json", "run.json", "seal.json"};
 	autodone(strv_done) char **names = NULL;
 
 	if (dirat_list(v->dir, ".", &names, /* err= */ NULL) < 0)
@@ -189,13 +196,14 @@ static void check_stray(struct verify *v)
 		for (size_t i = 0; i < array_count(known) && !expected; i++)
 			expected = strcmp(*name, known[i]) == 0;
 		if (!expected)
-			verify_remark(v, "export.stray", *name, 0, "this file is not part of an export");
+			verify_remark(
+				v, "export.stray", *name, 0, "this file is not part of an export");
 	}
 }
 
 static int verify_attempt(struct verify *v, struct err *err)
 {
-	struct attempt_seen seen = { 0 };
+	struct attempt_seen seen = {0};
 	struct seal_line seal;
 	int r = read_seal(v, &seal, err);
 
@@ -210,7 +218,8 @@ static int verify_attempt(struct verify *v, struct err *err)
 	if (r < 0)
 		return r;
 	if (seal.has_manifest)
-		check_named(v, "manifest.json", "manifest.missing", "manifest.changed", seal.manifest);
+		check_named(
+			v, "manifest.json", "manifest.missing", "manifest.changed", seal.manifest);
 	if (seal.has_run)
 		check_named(v, "run.json", "run.missing", "run.changed", seal.run_sha256);
 	r = verify_blobs(v, err);
@@ -220,7 +229,8 @@ static int verify_attempt(struct verify *v, struct err *err)
 	return r;
 }
 
-static int verify_one(int dir, const char *name, store_finding_fn *fn, void *context, struct err *err)
+static int verify_one(
+	int dir, const char *name, store_finding_fn *fn, void *context, struct err *err)
 {
 	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	autodone(verify_done) struct verify v;
@@ -246,6 +256,8 @@ int store_verify_export(const char *directory, store_finding_fn *fn, void *conte
 	r = dirat_list(fd, "attempts", &names, err);
 	if (r < 0)
 		return r;
+	if (names[0] == NULL)
+		return err_say(err, ENOENT, "'%s' holds no attempt", directory);
 	for (char **name = names; *name != NULL; name++) {
 		autofree char *path = own_printf("attempts/%s", *name);
 

@@ -37,10 +37,11 @@ static void check_named_manifests(struct verify *v)
 		(void)snprintf(name, sizeof(name), "manifests/%s.json", hex);
 		r = verify_hash_file(v->dir, name, digest, &mode);
 		if (r < 0)
-			verify_find(v, "manifest.missing", name, 0, "an attempt's manifest cannot be read: %s",
-				strerror(-r));
+			verify_find(v, "manifest.missing", name, 0,
+				"an attempt's manifest cannot be read: %s", strerror(-r));
 		else if (memcmp(digest, v->manifests.digests[i], 32) != 0)
-			verify_find(v, "manifest.changed", name, 0, "its content is not what its name says");
+			verify_find(v, "manifest.changed", name, 0,
+				"its content is not what its name says");
 	}
 }
 
@@ -56,7 +57,8 @@ int verify_manifests(struct verify *v, struct err *err)
 		autofree char *where = own_printf("manifests/%s", *name);
 		uint8_t digest[32];
 
-		if (!name_is_digest(*name, ".json", digest) || !digest_set_has(&v->manifests, digest))
+		if (!name_is_digest(*name, ".json", digest) ||
+			!digest_set_has(&v->manifests, digest))
 			verify_remark(v, "manifest.stray", where, 0, "no attempt names this file");
 	}
 	return r;
@@ -76,17 +78,20 @@ int verify_runs(struct verify *v, struct err *err)
 		if (!v->seals[i].is_signed || line->kind == SEAL_GC || !line->has_run ||
 			(v->only != NULL && strcmp(v->only->text, line->attempt.text) != 0))
 			continue;
-		for (size_t j = 0; j < i && !told; j++)
+		/* seals of one run mostly stand together: the search from here back is short */
+		for (size_t j = i; j-- > 0 && !told;)
 			told = v->seals[j].is_signed && v->seals[j].line.has_run &&
-				strcmp(v->seals[j].line.run.text, line->run.text) == 0;
+			       strcmp(v->seals[j].line.run.text, line->run.text) == 0;
 		if (told && v->only == NULL)
 			continue;
 		(void)snprintf(name, sizeof(name), "runs/%s.json", line->run.text);
 		r = verify_hash_file(v->dir, name, digest, &mode);
 		if (r < 0)
-			verify_find(v, "run.missing", name, 0, "the run's file cannot be read: %s", strerror(-r));
+			verify_find(v, "run.missing", name, 0, "the run's file cannot be read: %s",
+				strerror(-r));
 		else if (memcmp(digest, line->run_sha256, 32) != 0)
-			verify_find(v, "run.changed", name, 0, "its content is not what was sealed");
+			verify_find(
+				v, "run.changed", name, 0, "its content is not what was sealed");
 	}
 	return 0;
 }
@@ -103,12 +108,15 @@ static void check_named_blobs(struct verify *v)
 		blob_name(v->blobs.digests[i], name);
 		r = verify_hash_file(v->dir, name, digest, &mode);
 		if (r < 0)
-			verify_find(v, "blob.missing", name, 0, "an event names this blob, and it cannot be read: %s",
+			verify_find(v, "blob.missing", name, 0,
+				"an event names this blob, and it cannot be read: %s",
 				strerror(-r));
 		else if (memcmp(digest, v->blobs.digests[i], 32) != 0)
-			verify_find(v, "blob.changed", name, 0, "its content is not what its name says");
+			verify_find(v, "blob.changed", name, 0,
+				"its content is not what its name says");
 		else if (mode != 0444)
-			verify_find(v, "blob.mode", name, 0, "its mode is %04o, blobs are 0444", mode);
+			verify_find(
+				v, "blob.mode", name, 0, "its mode is %04o, blobs are 0444", mode);
 	}
 }
 
@@ -131,7 +139,8 @@ static int check_bucket(struct verify *v, const char *bucket, struct err *err)
 		uint8_t digest[32];
 
 		if (!name_is_digest(hex, "", digest) || !digest_set_has(&v->blobs, digest))
-			verify_remark(v, "blob.stray", where, 0, "no event names this file; gc removes it");
+			verify_remark(v, "blob.stray", where, 0,
+				"no event names this file; gc removes it");
 	}
 	return 0;
 }

@@ -10,18 +10,20 @@
 
 static int by_id(const void *a, const void *b)
 {
-	return strcmp(((const struct attempt_seen *)a)->id.text, ((const struct attempt_seen *)b)->id.text);
+	return strcmp(((const struct attempt_seen *)a)->id.text,
+		((const struct attempt_seen *)b)->id.text);
 }
 
 static const struct attempt_seen *seen_of(const struct verify *v, const char *key)
 {
-	struct attempt_seen wanted = { 0 };
+	struct attempt_seen wanted = {0};
 
 	if (strlen(key) < ID_LENGTH)
 		return NULL;
 	(void)memcpy(wanted.id.text, key, ID_LENGTH);
-	return v->attempt_count > 0 ?
-		bsearch(&wanted, v->attempts, v->attempt_count, sizeof(wanted), by_id) : NULL;
+	return v->attempt_count > 0
+		       ? bsearch(&wanted, v->attempts, v->attempt_count, sizeof(wanted), by_id)
+		       : NULL;
 }
 
 /* Rows that cannot be compared: of a living attempt, of one whose events do not hold or are gone (both
@@ -30,7 +32,7 @@ static bool is_skipped(const struct verify *v, const char *key)
 {
 	const struct attempt_seen *seen = seen_of(v, key);
 	const char *what = strlen(key) > ID_LENGTH ? key + ID_LENGTH + 1 : "";
-	struct id id = { 0 };
+	struct id id = {0};
 
 	if (strcmp(what, "run") == 0)
 		return v->only != NULL;
@@ -56,9 +58,11 @@ static void tell_missing(struct verify *v, const struct row *row)
 		verify_remark(v, "index.unsettled", row->key, 0,
 			"it is sealed, and the index does not know its outcome; doctor --reindex mends it");
 	else if (strcmp(what, "removed") == 0)
-		verify_remark(v, "index.behind", row->key, 0, "the index lacks a tombstone; doctor --reindex mends it");
+		verify_remark(v, "index.behind", row->key, 0,
+			"the index lacks a tombstone; doctor --reindex mends it");
 	else
-		verify_find(v, "index.row_missing", row->key, 0, "the record stands for this row, and the index lacks it");
+		verify_find(v, "index.row_missing", row->key, 0,
+			"the record stands for this row, and the index lacks it");
 }
 
 /* Two changed rows of one key come in pairs. */
@@ -71,12 +75,15 @@ static void compare(struct verify *v, const struct row_set *index)
 		const struct row *have = j < index->count ? &index->rows[j] : NULL;
 		int order = record == NULL ? 1 : have == NULL ? -1 : strcmp(record->key, have->key);
 
-		if (order == 0 && strcmp(record->text, have->text) != 0 && !is_skipped(v, record->key))
-			verify_find(v, "index.row_changed", record->key, 0, "the index says otherwise than the record");
+		if (order == 0 && strcmp(record->text, have->text) != 0 &&
+			!is_skipped(v, record->key))
+			verify_find(v, "index.row_changed", record->key, 0,
+				"the index says otherwise than the record");
 		if (order < 0 && !is_skipped(v, record->key))
 			tell_missing(v, record);
 		if (order > 0 && !is_skipped(v, have->key))
-			verify_find(v, "index.row_extra", have->key, 0, "the index holds a row that the record does not stand for");
+			verify_find(v, "index.row_extra", have->key, 0,
+				"the index holds a row that the record does not stand for");
 		i += order <= 0;
 		j += order >= 0;
 	}
@@ -84,7 +91,7 @@ static void compare(struct verify *v, const struct row_set *index)
 
 static int derive_rest(struct verify *v, struct err *err)
 {
-	autodone(seal_list_done) struct seal_list tombstones = { 0 };
+	autodone(seal_list_done) struct seal_list tombstones = {0};
 	struct index_sink sink;
 	int r;
 
@@ -109,7 +116,8 @@ int verify_index(struct verify *v, struct err *err)
 	}
 	if (!v->w->has_index) {
 		if (v->attempt_count > 0)
-			verify_remark(v, "index.missing", "index.sqlite", 0, "there is no index; doctor --reindex makes one");
+			verify_remark(v, "index.missing", "index.sqlite", 0,
+				"there is no index; doctor --reindex makes one");
 		return 0;
 	}
 	r = derive_rest(v, err);

@@ -43,7 +43,7 @@ static int read_lines(struct verify *v, uint64_t *ret_torn, struct err *err)
 			v->seals = seen;
 		}
 		seen = &v->seals[v->seal_count++];
-		*seen = (struct seal_seen){ .number = v->seal_count, .end = reader.offset };
+		*seen = (struct seal_seen){.number = v->seal_count, .end = reader.offset};
 		seen->parsed = seal_line_parse(&v->doc, text, &seen->line) == 0;
 		seen->is_signed = seen->parsed && seal_line_is_signed(&seen->line, text);
 		seen->known = seen->parsed && is_known(v, seen->line.key);
@@ -71,8 +71,8 @@ static bool check_signers(struct verify *v)
 	str_hex(first->line.key, 32, hex);
 	if (unknown == is_signed) {
 		verify_find(v, "seals.resigned", WHERE, 0,
-			"every seal is by a key that is not yours; if you trust %s, add it to '%s/signers'", hex,
-			seal_key_directory());
+			"every seal is by a key that is not yours; if you trust %s, add it to '%s/signers'",
+			hex, seal_key_directory());
 		return false;
 	}
 	for (size_t i = 0; i < v->seal_count; i++) {
@@ -80,8 +80,8 @@ static bool check_signers(struct verify *v)
 			continue;
 		str_hex(v->seals[i].line.key, 32, hex);
 		verify_find(v, "seal.unknown_signer", WHERE, v->seals[i].number,
-			"this seal is by a key that is not yours; if you trust %s, add it to '%s/signers'", hex,
-			seal_key_directory());
+			"this seal is by a key that is not yours; if you trust %s, add it to '%s/signers'",
+			hex, seal_key_directory());
 	}
 	return true;
 }
@@ -91,10 +91,11 @@ static void check_line(struct verify *v, const struct seal_seen *s, const char *
 	if (!s->parsed)
 		verify_find(v, "seal.malformed", WHERE, s->number, "this line is not a seal");
 	else if (!s->is_signed)
-		verify_find(v, "seal.changed", WHERE, s->number, "the signature does not fit this line");
+		verify_find(v, "seal.changed", WHERE, s->number,
+			"the signature does not fit this line");
 	else if (store_id[0] != '\0' && strcmp(s->line.store, store_id) != 0)
-		verify_find(v, "seal.other_store", WHERE, s->number, "this seal was made for store %s, this is %s",
-			s->line.store, store_id);
+		verify_find(v, "seal.other_store", WHERE, s->number,
+			"this seal was made for store %s, this is %s", s->line.store, store_id);
 	else if (s->line.lost_n > 0)
 		verify_find(v, "seal.lost", WHERE, s->number,
 			"when this seal was made, seal %llu, which its signer had made before, was gone",
@@ -122,19 +123,22 @@ static void check_gap(struct verify *v, size_t at, struct chain *c)
 	const struct seal_seen *s = &v->seals[at];
 
 	if (stands_later(v, at + 1, c->expected)) {
-		verify_find(v, "seal.reordered", WHERE, s->number, "seal %llu stands before seal %llu",
-			(unsigned long long)s->line.n, (unsigned long long)c->expected);
+		verify_find(v, "seal.reordered", WHERE, s->number,
+			"seal %llu stands before seal %llu", (unsigned long long)s->line.n,
+			(unsigned long long)c->expected);
 		c->moved_from = c->expected;
 		c->moved_to = s->line.n - 1;
 	} else {
-		verify_find(v, "seal.removed", WHERE, s->number, "%llu seal(s) are missing before seal %llu",
-			(unsigned long long)(s->line.n - c->expected), (unsigned long long)s->line.n);
+		verify_find(v, "seal.removed", WHERE, s->number,
+			"%llu seal(s) are missing before seal %llu",
+			(unsigned long long)(s->line.n - c->expected),
+			(unsigned long long)s->line.n);
 	}
 }
 
 static void check_chain(struct verify *v, const char *store_id)
 {
-	struct chain c = { .expected = 1, .suspect = store_id[0] == '\0' };
+	struct chain c = {.expected = 1, .suspect = store_id[0] == '\0'};
 
 	seal_genesis(store_id, c.previous);
 	for (size_t i = 0; i < v->seal_count; i++) {
@@ -149,12 +153,14 @@ static void check_chain(struct verify *v, const char *store_id)
 		if (s->line.n < c.expected) {
 			if (s->line.n < c.moved_from || s->line.n > c.moved_to)
 				verify_find(v, "seal.inserted", WHERE, s->number,
-					"a second seal %llu stands here", (unsigned long long)s->line.n);
+					"a second seal %llu stands here",
+					(unsigned long long)s->line.n);
 			continue;
 		}
 		if (s->line.n > c.expected)
 			check_gap(v, i, &c);
-		else if (!c.suspect && strcmp(s->line.store, store_id) == 0 && memcmp(s->line.previous, c.previous, 32) != 0)
+		else if (!c.suspect && strcmp(s->line.store, store_id) == 0 &&
+			 memcmp(s->line.previous, c.previous, 32) != 0)
 			verify_find(v, "seal.forked", WHERE, s->number,
 				"seal %llu goes on from another line than the one before it",
 				(unsigned long long)s->line.n);
@@ -173,7 +179,8 @@ static void check_note(struct verify *v)
 	if (!note->present)
 		return;
 	if (v->seal_count == 0) {
-		verify_find(v, "seals.missing", WHERE, 0, "%llu seal(s) were made in this store, and none is there",
+		verify_find(v, "seals.missing", WHERE, 0,
+			"%llu seal(s) were made in this store, and none is there",
 			(unsigned long long)note->n);
 		return;
 	}
@@ -205,11 +212,39 @@ static void check_doubles(struct verify *v)
 		if (!s->is_signed || s->line.kind != SEAL_ATTEMPT)
 			continue;
 		last = verify_seal_of(v, SEAL_ATTEMPT, &s->line.attempt);
-		if (last != s && last->line.n != s->line.n && memcmp(last->line.head, s->line.head, 32) != 0)
+		if (last != NULL && last != s && last->line.n != s->line.n &&
+			memcmp(last->line.head, s->line.head, 32) != 0)
 			verify_find(v, "seal.twice", s->line.attempt.text, 0,
-				"lines %llu and %llu of " WHERE " seal this attempt with different heads",
+				"lines %llu and %llu of " WHERE
+				" seal this attempt with different heads",
 				(unsigned long long)s->number, (unsigned long long)last->number);
 	}
+}
+
+static int compare_place(const struct seal_seen *s, enum seal_kind kind, const struct id *attempt)
+{
+	int r = strcmp(s->line.attempt.text, attempt->text);
+
+	return r != 0 ? r : (int)s->line.kind - (int)kind;
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct seal_seen *x = *(const struct seal_seen *const *)a;
+	const struct seal_seen *y = *(const struct seal_seen *const *)b;
+	int r = compare_place(x, y->line.kind, &y->line.attempt);
+
+	return r != 0 ? r : (x->number > y->number) - (x->number < y->number);
+}
+
+static void sort_seals(struct verify *v)
+{
+	v->by_attempt = own_alloc((v->seal_count + 1) * sizeof(struct seal_seen *));
+	for (size_t i = 0; i < v->seal_count; i++)
+		if (v->seals[i].is_signed)
+			v->by_attempt[v->by_attempt_count++] = &v->seals[i];
+	if (v->by_attempt_count > 0)
+		qsort(v->by_attempt, v->by_attempt_count, sizeof(struct seal_seen *), by_place);
 }
 
 int verify_seals(struct verify *v, const char *store_id, struct err *err)
@@ -219,6 +254,7 @@ int verify_seals(struct verify *v, const char *store_id, struct err *err)
 
 	if (r < 0)
 		return r;
+	sort_seals(v);
 	if (torn > 0)
 		verify_remark(v, "seals.torn", WHERE, 0,
 			"%llu byte(s) behind the last line were never acknowledged",
@@ -230,13 +266,21 @@ int verify_seals(struct verify *v, const char *store_id, struct err *err)
 	return 0;
 }
 
-const struct seal_seen *verify_seal_of(const struct verify *v, enum seal_kind kind, const struct id *attempt)
+/* The last seal of the attempt stands last among its own, so a search from above finds it. */
+const struct seal_seen *verify_seal_of(
+	const struct verify *v, enum seal_kind kind, const struct id *attempt)
 {
-	for (size_t i = v->seal_count; i > 0; i--) {
-		const struct seal_seen *s = &v->seals[i - 1];
+	size_t low = 0, high = v->by_attempt_count;
 
-		if (s->is_signed && s->line.kind == kind && strcmp(s->line.attempt.text, attempt->text) == 0)
-			return s;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_place(v->by_attempt[middle], kind, attempt) <= 0)
+			low = middle + 1;
+		else
+			high = middle;
 	}
-	return NULL;
+	if (low == 0 || compare_place(v->by_attempt[low - 1], kind, attempt) != 0)
+		return NULL;
+	return v->by_attempt[low - 1];
 }

@@ -29,7 +29,7 @@ static void load_rows(struct store *s, struct witness *w)
 {
 	struct index_sink sink;
 	struct index *x = NULL;
-	struct err err = { 0 };
+	struct err err = {0};
 	int r;
 
 	if (!fileat_exists(s->fd, "index.sqlite"))

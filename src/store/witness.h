@@ -15,7 +15,8 @@ struct witness {
 	uint8_t (*signers)[32]; /* owned: public keys this user trusts */
 	size_t signer_count;
 	struct seal_note note;
-	uint64_t seal_bytes; /* of seals.jsonl before the rows were read: later seals may lack rows here */
+	uint64_t
+		seal_bytes; /* of seals.jsonl before the rows were read: later seals may lack rows here */
 	bool has_index;
 	char index_broken[256]; /* why its rows could not be read; "" when they could */
 	struct row_set rows;    /* sorted */

@@ -8,7 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
-int(err_set)(struct err *e, int code, const char *format, ...)
+/* what err.h puts in front of them for the analyzer */
+#undef err_set
+#undef err_say
+#undef err_add
+
+int err_set(struct err *e, int code, const char *format, ...)
 {
 	va_list args;
 	const char *name;
@@ -29,7 +34,7 @@ int(err_set)(struct err *e, int code, const char *format, ...)
 	return -code;
 }
 
-int(err_say)(struct err *e, int code, const char *format, ...)
+int err_say(struct err *e, int code, const char *format, ...)
 {
 	va_list args;
 
@@ -42,7 +47,7 @@ int(err_say)(struct err *e, int code, const char *format, ...)
 	return -code;
 }
 
-int(err_add)(struct err *e, const char *format, ...)
+int err_add(struct err *e, const char *format, ...)
 {
 	char before[sizeof(e->text)];
 	char after[sizeof(e->text)];

@@ -22,7 +22,10 @@ static int write_file(pid_t pid, const char *name, const char *text)
 	autoclose int fd = -1;
 	size_t size = strlen(text);
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	if (pid == 0) /* /proc may be of another namespace, where our number is another */
+		(void)snprintf(path, sizeof(path), "/proc/self/%s", name);
+	else
+		(void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;

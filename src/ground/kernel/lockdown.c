@@ -103,7 +103,7 @@ static const struct seccomp_rule both_may[] = {
 	SECCOMP_ALLOW(exit_group),
 };
 
-/* Every bit of open's flags that could write; the bit of O_TMPFILE that O_DIRECTORY does not share. */
+/* Every bit of open's flags that could write; of O_TMPFILE the one not shared with O_DIRECTORY. */
 #define OPEN_WRITES (O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY))
 
 static const struct seccomp_rule reader_may[] = {

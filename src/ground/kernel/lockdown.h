@@ -9,24 +9,24 @@
 /* Two ways for a single-threaded process of ours to give up everything it will not need, before the
  * first byte that an agent wrote. There is no way back. Both end with: no_new_privs, not dumpable,
  * no core file, no capability in any set (one exception below), a list of allowed system calls (any
- * other is EPERM, so that what is tried can be seen), and Landlock as far as this kernel has it. For
- * root and for an ordinary user alike; an ordinary user's bounding set is left, which no_new_privs
- * makes harmless. */
+ * other is EPERM, so that what is tried can be seen), and Landlock as far as this kernel has it.
+ * For root and for an ordinary user alike; an ordinary user's bounding set is left, which
+ * no_new_privs makes harmless. */
 
 /* For a process whose work is done over descriptors that it holds or is sent.
  *
  * It may still: read, write, splice, send and receive (also descriptors) on what it holds; poll and
  * epoll; make timers; take memory, lock it, give it back; ask for time and randomness; handle
- * signals, also one of its own to itself (abort); set O_NONBLOCK and FD_CLOEXEC and pipe sizes; end.
- * It may no longer: open, stat or name any file; make a socket, connect, bind, listen; run a program,
- * fork, or make memory executable; signal, trace, read or look at another process, also not through
- * F_SETOWN; mount, or make or enter a namespace; make a memory file; change its user, limits or
- * flags. fstat() of the C library counts as stat here. */
+ * signals, also one of its own to itself (abort); set O_NONBLOCK, FD_CLOEXEC and pipe sizes; end.
+ * It may no longer: open, stat or name any file; make a socket, connect, bind, listen; run a
+ * program, fork, or make memory executable; signal, trace, read or look at another process, also
+ * not through F_SETOWN; mount, or make or enter a namespace; make a memory file; change its user,
+ * limits or flags. fstat() of the C library counts as stat here. */
 int lockdown_warden(struct err *err);
 
 enum lockdown_reader_flag {
-	/* Give up CAP_DAC_READ_SEARCH as well. Without it, a reader that had it (root's) keeps it, and
-	 * with it reads files of every owner and mode, beneath the directories. */
+	/* Give up CAP_DAC_READ_SEARCH as well. Otherwise a reader that has it (root's) keeps it,
+	 * and reads files of every owner and mode beneath the directories. */
 	LOCKDOWN_NO_CAPABILITY = 1 << 0,
 };
 

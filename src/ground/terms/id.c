@@ -9,19 +9,33 @@
 
 static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
 
+/* Adds a random step of up to 2^64 to the 80 random bits: ids of one millisecond grow, and differ
+ * early, so that a person can still tell them apart by a few characters. True when they overflowed. */
+static bool step(uint8_t random[10])
+{
+	uint8_t add[10] = { 0 };
+	unsigned carry = 1; /* at least one */
+
+	rand_bytes(add + 2, 8);
+	for (int i = 9; i >= 0; i--) {
+		carry += (unsigned)random[i] + add[i];
+		random[i] = (uint8_t)carry;
+		carry >>= 8;
+	}
+	return carry != 0;
+}
+
 struct id id_new(struct id_source *source, struct wall now)
 {
 	int64_t ms = now.us / 1000;
 	uint8_t bytes[16];
 	struct id id;
 
-	if (ms > source->last_ms) {
-		source->last_ms = ms;
+	if (ms > source->last_ms || step(source->random)) {
+		/* a millisecond that is full borrows the next one */
+		source->last_ms = ms > source->last_ms ? ms : source->last_ms + 1;
 		rand_bytes(source->random, sizeof(source->random));
-		source->random[0] &= 0x7f; /* room to count upward within the millisecond */
-	} else {
-		for (int i = 9; i >= 0 && ++source->random[i] == 0; i--)
-			;
+		source->random[0] &= 0x7f; /* room to grow within the millisecond */
 	}
 	for (int i = 0; i < 6; i++)
 		bytes[i] = (uint8_t)((uint64_t)source->last_ms >> (40 - 8 * i));

@@ -87,6 +87,20 @@ struct plan_limits {
 	uint64_t disk_bytes;
 };
 
+/* How long and how much one session with a harness may be. */
+struct plan_bounds {
+	int64_t deadline_ms; /* 0: none (exec) */
+	int64_t handshake_ms;
+	int64_t cancel_grace_ms; /* run.cancel to SIGTERM */
+	int64_t term_grace_ms;   /* SIGTERM to SIGKILL */
+	uint64_t line_bytes;
+	uint64_t events_bytes;
+	uint64_t stderr_bytes; /* how much of it is kept */
+	uint64_t artifact_files;
+	uint64_t artifact_bytes;  /* of one */
+	uint64_t artifacts_bytes; /* of all together */
+};
+
 struct plan {
 	struct id run, attempt;
 	unsigned index, of; /* index counts from 1 */
@@ -135,18 +149,7 @@ struct plan {
 		unsigned weaker;  /* enum weaker */
 	} sandbox;
 
-	struct {
-		int64_t deadline_ms; /* 0: none (exec) */
-		int64_t handshake_ms;
-		int64_t cancel_grace_ms; /* run.cancel to SIGTERM */
-		int64_t term_grace_ms;   /* SIGTERM to SIGKILL */
-		uint64_t line_bytes;
-		uint64_t events_bytes;
-		uint64_t stderr_bytes; /* how much of its end is kept */
-		uint64_t artifact_files;
-		uint64_t artifact_bytes;  /* of one */
-		uint64_t artifacts_bytes; /* of all together */
-	} limits;
+	struct plan_bounds limits;
 
 	struct plan_secret *secrets;
 	size_t secret_count;

@@ -55,7 +55,7 @@ static int enter_nested_user(const struct start *s, struct err *err)
 
 	if (r < 0)
 		return err_set(err, -r, "make the command's own user namespace");
-	r = idmap_write(getpid(), &uids, &gids, /* deny_setgroups= */ true);
+	r = idmap_write(0, &uids, &gids, /* deny_setgroups= */ true);
 	return r < 0 ? err_set(err, -r, "map the command's user") : 0;
 }
 
@@ -94,6 +94,8 @@ static int set_limits(const struct start *s, struct err *err)
 	/* 1 byte, not 0: it also keeps a core_pattern that pipes to a helper of the host from being run */
 	if ((s->head.without & BOX_WITHOUT_CORE_LIMIT) == 0)
 		r = process_limit(RLIMIT_CORE, 1);
+	if (r == -EPERM) /* the operator's own hard limit is 0 already */
+		r = 0;
 	if (r == 0 && s->head.process_limit > 0)
 		r = process_limit(RLIMIT_NPROC, s->head.process_limit);
 	return r < 0 ? err_set(err, -r, "set the limits of the command") : 0;

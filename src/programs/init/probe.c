@@ -154,14 +154,11 @@ void probe_limit_pids(const struct start *s, struct claim_result *r)
 {
 	struct rlimit limit;
 
-	(void)s;
 	/* The group's limit is read back by the steward; the floor beneath it is read here. */
-	if (getrlimit(RLIMIT_NPROC, &limit) < 0 || limit.rlim_max == RLIM_INFINITY) {
+	if (getrlimit(RLIMIT_NPROC, &limit) < 0 || limit.rlim_max > s->head.process_promise)
 		r->verdict = CLAIM_BROKEN;
-		r->detail = 0;
-		return;
-	}
-	r->verdict = CLAIM_HELD;
+	else
+		r->verdict = CLAIM_HELD;
 	r->detail = limit.rlim_max > INT32_MAX ? INT32_MAX : (int32_t)limit.rlim_max;
 }
 

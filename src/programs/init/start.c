@@ -11,10 +11,12 @@
 #include <sys/uio.h>
 
 #include "ground/base/own.h"
-#include "ground/kernel/sock.h"
 
 static ssize_t receive_chunk(int control, char *out, size_t room)
 {
+	/* other children of the steward may hold copies of its end: only its pidfd is sure */
+	struct pollfd polls[] = { { .fd = control, .events = POLLIN },
+		{ .fd = INIT_FD_STEWARD, .events = POLLIN } };
 	struct init_packet head;
 	struct iovec parts[2] = { { &head, sizeof(head) }, { out, room } };
 	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
@@ -28,9 +30,8 @@ static ssize_t receive_chunk(int control, char *out, size_t room)
 			continue;
 		if (errno != EAGAIN)
 			return -errno;
-		n = sock_wait(control, POLLIN, /* timeout_ms= */ -1);
-		if (n < 0)
-			return n;
+		if (poll(polls, array_count(polls), -1) > 0 && polls[1].revents != 0)
+			return -EPIPE;
 	}
 	if (n == 0)
 		return -EPIPE;

@@ -43,7 +43,6 @@ static int local_start(struct loop *loop, const struct box_spec *spec, box_repor
 		return r;
 	b = box_new(loop, spec, fn, context);
 	b->is_local = true;
-	b->has_probe = false;
 	r = box_write_start(b, SANDBOX_LOCAL, spec, 0, NULL, err);
 	if (r == 0)
 		r = box_make_ends(b, &ends, err);
@@ -51,6 +50,8 @@ static int local_start(struct loop *loop, const struct box_spec *spec, box_repor
 		b->pid = ns_clone(0, -1, &b->pidfd);
 		if (b->pid == 0) {
 			(void)setpgid(0, 0);
+			(void)close(b->control); /* or the sockets would never end for it */
+			(void)close(b->link);
 			arrange_and_exec(spec->stdio, ends.control, ends.steward, ends.link,
 				sandbox_image_fd());
 			_exit(125);

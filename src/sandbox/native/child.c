@@ -55,11 +55,16 @@ static __attribute__((noreturn, format(printf, 3, 4))) void fail(const struct ch
 
 static void wait_for_maps(const struct child *c)
 {
+	struct pollfd polls[] = { { .fd = c->control, .events = POLLIN },
+		{ .fd = c->steward, .events = POLLIN } };
 	struct init_packet head;
 	ssize_t n;
 
+	(void)close(c->others[0]); /* or the sockets would never end for us */
+	(void)close(c->others[1]);
 	do {
-		(void)sock_wait(c->control, POLLIN, /* timeout_ms= */ -1);
+		if (poll(polls, array_count(polls), -1) > 0 && polls[1].revents != 0)
+			_exit(125);
 		n = recv(c->control, &head, sizeof(head), 0);
 	} while (n < 0 && (errno == EAGAIN || errno == EINTR));
 	if (n != sizeof(head) || head.type != INIT_BUILD)
@@ -73,7 +78,7 @@ static void map_own_id(const struct child *c)
 	int r = process_set_dumpable(true);
 
 	if (r == 0)
-		r = idmap_write(getpid(), &c->ids->uids, &c->ids->gids, /* deny_setgroups= */ true);
+		r = idmap_write(0, &c->ids->uids, &c->ids->gids, /* deny_setgroups= */ true);
 	if (r < 0)
 		fail(c, r, "map the id of the box");
 	(void)process_set_dumpable(false); /* until exec */
@@ -249,11 +254,11 @@ static void hide(const struct child *c, const char *target)
 		r = mount_copy(AT_FDCWD, NOTHING, &fd);
 		if (r == 0)
 			r = mount_change(fd, HARD | MOUNT_ATTR_RDONLY, 0);
-		(void)unlink(NOTHING); /* the mount keeps it */
 	}
 	if (r < 0)
 		fail(c, r, "hide '%s' in the box", target);
 	attach(c, fd, target);
+	(void)unlink(NOTHING); /* the mount keeps it */
 }
 
 /* Mounts what is at the target once more on itself. */

@@ -129,6 +129,8 @@ static int build(struct box *b, const struct box_spec *spec, struct err *err)
 		c.control = ends.control;
 		c.link = ends.link;
 		c.steward = ends.steward;
+		c.others[0] = b->control;
+		c.others[1] = b->link;
 		c.image = sandbox_image_fd();
 		for (int i = 0; i < 3; i++)
 			c.stdio[i] = spec->stdio[i];

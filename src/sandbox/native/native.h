@@ -72,6 +72,7 @@ struct child {
 	struct layout *layout;
 	const struct native_ids *ids;
 	int control, link, steward, image, stdio[3];
+	int others[2]; /* the steward's ends of control and link */
 	unsigned without;
 };
 void native_child_run(const struct child *c) __attribute__((noreturn));

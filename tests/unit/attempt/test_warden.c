@@ -130,7 +130,7 @@ static char *slurp(const char *path)
 	char *text = own_alloc(1 << 20);
 
 	assert_non_null(f);
-	(void)fread(text, 1, (1 << 20) - 1, f);
+	assert_true(fread(text, 1, (1 << 20) - 1, f) > 0);
 	(void)fclose(f);
 	return text;
 }

@@ -4,14 +4,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "ground/base/clock.h"
 #include "ground/base/own.h"
 #include "needle/needle.h"
 
 #define EVENTS      2000
 #define EVENT_BYTES 200
 #define SECRETS     20
+
+/* Time of the processor, not of the wall: the machine may be busy. */
+static double cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); /* cannot fail for this clock */
+	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
 
 static uint32_t next(uint64_t *seed)
 {
@@ -36,8 +45,7 @@ static void fill_events(char *text, const char *const *words, size_t count, uint
 static void measure(const char *name, const struct needle *n, const char *text, int rounds)
 {
 	autodone(buf_done) struct buf out;
-	struct mono start = mono_now();
-	double ns;
+	double start = cpu_ns(), ns;
 	int found = 0;
 
 	buf_init(&out, 1 << 16);
@@ -47,7 +55,7 @@ static void measure(const char *name, const struct needle *n, const char *text, 
 			found += needle_redact(n, text + i * EVENT_BYTES, EVENT_BYTES, &out, NULL);
 		}
 	}
-	ns = (double)(mono_now().ns - start.ns) / rounds / EVENTS;
+	ns = (cpu_ns() - start) / rounds / EVENTS;
 	printf("needle %-10s %7.0f ns per event of %d bytes, %5.0f MB/s, %d found\n", name, ns,
 		EVENT_BYTES, EVENT_BYTES * 1e3 / ns, found / rounds);
 }
@@ -67,7 +75,7 @@ int main(void)
 	struct needle_secret secrets[SECRETS];
 	struct needle *n = NULL;
 	uint64_t seed = 1;
-	struct mono start;
+	double start;
 
 	for (size_t i = 0; i < SECRETS; i++) {
 		memcpy(values[i], "sk-ant-", 7);
@@ -76,10 +84,10 @@ int main(void)
 		(void)snprintf(names[i], sizeof(names[i]), "S%zu", i);
 		secrets[i] = (struct needle_secret){names[i], values[i], sizeof(values[i])};
 	}
-	start = mono_now();
+	start = cpu_ns();
 	if (needle_new(secrets, SECRETS, &n, NULL) < 0)
 		return 1;
-	printf("needle built in %.2f ms\n", (double)(mono_now().ns - start.ns) / 1e6);
+	printf("needle built in %.2f ms\n", (cpu_ns() - start) / 1e6);
 	fill_events(text, json, array_count(json), &seed);
 	measure("json", n, text, 200);
 	fill_events(text, base64, array_count(base64), &seed);

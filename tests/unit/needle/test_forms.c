@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every spelling of awkward values is found, alone and in company, in either case; nothing shorter is. */
+/* Every spelling of awkward values is found, alone, in company, in either case; nothing shorter. */
 
 #include "tests.h"
 

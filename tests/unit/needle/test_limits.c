@@ -61,7 +61,7 @@ static void fill(uint64_t *seed, uint8_t *value, size_t size, bool text)
 			text ? (uint8_t)digits[random_below(seed, 64)] : (uint8_t)random_next(seed);
 }
 
-/* The most and the longest secrets there can be: built within the bound, and the last one is found. */
+/* The most and the longest secrets there can be: built within the bound, the last one is found. */
 static void largest(size_t size, bool text)
 {
 	static uint8_t values[NEEDLE_SECRETS_MAX][NEEDLE_SECRET_MAX];

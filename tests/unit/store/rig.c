@@ -27,7 +27,7 @@ static void must(int r)
 
 static void append(struct event_log *l, enum event_type type, const char *data)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	if (event_log_append(l, type, data, strlen(data), &err) < 0)
 		fail_msg("%s", err.text);
@@ -35,19 +35,22 @@ static void append(struct event_log *l, enum event_type type, const char *data)
 
 static void put_state(struct index *x, struct event_log *l, const struct id *attempt, enum state s)
 {
-	autodone(buf_done) struct buf data = { .max = 4096 };
+	autodone(buf_done) struct buf data = {.max = 4096};
 
 	event_encode_state(s, &data);
 	append(l, EVENT_ATTEMPT_STATE, buf_text(&data));
 	must(index_put_state(x, attempt, s, event_log_at(l), NULL));
 }
 
-static void put_artifact(struct index *x, struct event_log *l, const struct id *attempt, const char *path,
-	const char *content, uint8_t ret_sha256[32])
+static void put_artifact(struct index *x, struct event_log *l, const struct id *attempt,
+	const char *path, const char *content, uint8_t ret_sha256[32])
 {
-	autodone(buf_done) struct buf data = { .max = 4096 };
-	struct index_artifact a = { .attempt = *attempt, .path = path, .role = "output",
-		.bytes = strlen(content), .declared = true };
+	autodone(buf_done) struct buf data = {.max = 4096};
+	struct index_artifact a = {.attempt = *attempt,
+		.path = path,
+		.role = "output",
+		.bytes = strlen(content),
+		.declared = true};
 
 	must(store_blob_put(rig_store, content, strlen(content), a.sha256, NULL));
 	(void)memcpy(a.raw_sha256, a.sha256, 32);
@@ -59,8 +62,9 @@ static void put_artifact(struct index *x, struct event_log *l, const struct id *
 
 static void plan(struct index *x, struct index_attempt *a, struct event_log **ret)
 {
-	autodone(buf_done) struct buf data = { .max = 4096 };
-	autofree char *content = own_printf("{\"attempt\":\"%s\",\"sandbox\":\"native\"}", a->attempt.text);
+	autodone(buf_done) struct buf data = {.max = 4096};
+	autofree char *content =
+		own_printf("{\"attempt\":\"%s\",\"sandbox\":\"native\"}", a->attempt.text);
 	autofree char *name = NULL;
 	uint8_t digest[32];
 
@@ -86,7 +90,7 @@ static void plan(struct index *x, struct index_attempt *a, struct event_log **re
 
 static void settle(struct index *x, struct event_log *l, struct index_attempt *a)
 {
-	autodone(buf_done) struct buf data = { .max = 4096 };
+	autodone(buf_done) struct buf data = {.max = 4096};
 	struct event_head head;
 
 	event_encode_settled(a, &data);
@@ -106,11 +110,21 @@ void rig_attempt(struct index *x, unsigned number, struct id *ret)
 	autofree char *mine = own_printf("output of attempt %u\n", number);
 	char manifest[65] = "";
 	uint8_t shared[32], own[32];
-	struct index_attempt a = { .run = rig_run, .attempt = new_id(), .index = number + 1, .of = 3,
-		.harness = "oracle", .task = "demo/\"fix\" the parser", .manifest = manifest,
-		.sandbox = "native", .weaker = number == 2 ? 1 : 0, .outcome = OUTCOME_COMPLETED,
-		.reason = "said \"done\"", .graded = number != 1, .score = 0.1 + number,
-		.duration_ms = 1234, .usage = { 10, 20, -1, -1, 0, number == 0 ? 0.25 : -1 } };
+	struct index_attempt a = {.run = rig_run,
+		.attempt = new_id(),
+		.index = number + 1,
+		.of = 3,
+		.harness = "oracle",
+		.task = "demo/\"fix\" the parser",
+		.manifest = manifest,
+		.sandbox = "native",
+		.weaker = number == 2 ? 1 : 0,
+		.outcome = OUTCOME_COMPLETED,
+		.reason = "said \"done\"",
+		.graded = number != 1,
+		.score = 0.1 + number,
+		.duration_ms = 1234,
+		.usage = {10, 20, -1, -1, 0, number == 0 ? 0.25 : -1}};
 	struct event_log *l;
 
 	plan(x, &a, &l);
@@ -133,7 +147,7 @@ void rig_attempt(struct index *x, unsigned number, struct id *ret)
 
 int rig_make(void **state)
 {
-	autodone(buf_done) struct buf text = { .max = 4096 };
+	autodone(buf_done) struct buf text = {.max = 4096};
 	char created[WALL_TEXT_SIZE], name[64];
 	struct wall now = wall_now();
 	struct index *x;
@@ -199,7 +213,7 @@ const char *collected(void)
 void must_find_only(const struct id *only, const char *kinds)
 {
 	autofree char *path = inside("");
-	struct err err = { 0 };
+	struct err err = {0};
 	struct store *s;
 	int r;
 

@@ -21,8 +21,8 @@ static void test_directory(void **state)
 {
 	autofree char *path = own_printf("%s/a/b/c", place());
 	autofree char *ignore = own_printf("%s/.gitignore", path);
-	autodone(buf_done) struct buf text = { .max = 1 << 17 };
-	struct err err = { 0 };
+	autodone(buf_done) struct buf text = {.max = 1 << 17};
+	struct err err = {0};
 	struct store *s, *again;
 	struct stat st;
 
@@ -51,8 +51,8 @@ static void test_directory(void **state)
 static void test_put(void **state)
 {
 	autofree char *path = inside("trials/x/y.json");
-	autodone(buf_done) struct buf text = { .max = 1 << 17 };
-	struct err err = { 0 };
+	autodone(buf_done) struct buf text = {.max = 1 << 17};
+	struct err err = {0};
 
 	(void)state;
 	assert_int_equal(store_put(rig_store, "trials/x/y.json", "one", 3, &err), 0);
@@ -74,8 +74,8 @@ static void test_blobs(void **state)
 	uint8_t digest[32], hash[32];
 	char name[BLOB_NAME_SIZE], bytes[8];
 	autofree char *path = NULL;
-	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
-	struct err err = { 0 };
+	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	struct err err = {0};
 	struct stat st;
 	int fd;
 
@@ -84,7 +84,8 @@ static void test_blobs(void **state)
 	crypto_hash_sha256(hash, (const unsigned char *)"hello", 5);
 	assert_memory_equal(hash, digest, 32);
 	blob_name(digest, name);
-	assert_string_equal(name, "blobs/sha256/2c/f24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
+	assert_string_equal(name,
+		"blobs/sha256/2c/f24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
 	path = inside(name);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0444);
@@ -107,7 +108,7 @@ static void test_blobs(void **state)
 static void test_no_tmpfile(void **state)
 {
 	autofree char *path = inside("scratch"), *blob = NULL;
-	autodone(buf_done) struct buf text = { .max = 1 << 17 };
+	autodone(buf_done) struct buf text = {.max = 1 << 17};
 	uint8_t digest[32];
 	char name[BLOB_NAME_SIZE];
 	int fd;
@@ -131,7 +132,7 @@ static void test_copy(void **state)
 	autofree char *path = inside("scratch");
 	char *content = own_alloc(200000);
 	uint8_t digest[32], hash[32];
-	struct err err = { 0 };
+	struct err err = {0};
 	uint64_t bytes = 0;
 	int fd, pipes[2];
 
@@ -159,7 +160,11 @@ static void test_copy(void **state)
 int test_blob(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_directory), CASE(test_put), CASE(test_blobs), CASE(test_no_tmpfile), CASE(test_copy),
+		CASE(test_directory),
+		CASE(test_put),
+		CASE(test_blobs),
+		CASE(test_no_tmpfile),
+		CASE(test_copy),
 	};
 
 	return cmocka_run_group_tests_name("blob", tests, NULL, NULL);

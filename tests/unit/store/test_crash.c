@@ -20,7 +20,7 @@
 
 #define ROUNDS 25
 
-static const uint8_t manifest[32] = { 5 };
+static const uint8_t manifest[32] = {5};
 
 /* Appends without an end; says in shared memory how many events were flushed. */
 static void append_forever(const struct id *attempt, volatile uint64_t *flushed)
@@ -30,7 +30,8 @@ static void append_forever(const struct id *attempt, volatile uint64_t *flushed)
 	int n;
 
 	str_hex(manifest, 32, hex);
-	n = snprintf(data, sizeof(data), "{\"attempt\":\"%s\",\"manifest\":\"%s\"}", attempt->text, hex);
+	n = snprintf(
+		data, sizeof(data), "{\"attempt\":\"%s\",\"manifest\":\"%s\"}", attempt->text, hex);
 	if (event_log_create(rig_store, attempt, manifest, &l, NULL) < 0 ||
 		event_log_append(l, EVENT_ATTEMPT_PLANNED, data, (size_t)n, NULL) < 0)
 		_exit(1);
@@ -50,7 +51,7 @@ static void append_forever(const struct id *attempt, volatile uint64_t *flushed)
 static void wait_until(volatile uint64_t *flushed, uint64_t least)
 {
 	for (int i = 0; i < 10000 && *flushed < least; i++) {
-		struct timespec pause = { .tv_nsec = 1000000 };
+		struct timespec pause = {.tv_nsec = 1000000};
 
 		(void)nanosleep(&pause, NULL); /* the loop asks again */
 	}
@@ -59,7 +60,8 @@ static void wait_until(volatile uint64_t *flushed, uint64_t least)
 
 static void test_killed(void **state)
 {
-	volatile uint64_t *flushed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile uint64_t *flushed =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_true(flushed != MAP_FAILED);
@@ -87,7 +89,9 @@ static void test_killed(void **state)
 		assert_int_equal(event_log_append(l, EVENT_ATTEMPT_SETTLED, "{}", 2, NULL), 0);
 		assert_int_equal(event_log_sync(l, NULL), 0);
 		event_log_head(l, &head);
-		assert_int_equal(store_seal(rig_store, rig_key, &attempt, &head, /* local= */ false, NULL), 0);
+		assert_int_equal(
+			store_seal(rig_store, rig_key, &attempt, &head, /* local= */ false, NULL),
+			0);
 		event_log_close(l);
 	}
 	assert_int_equal(munmap((void *)(uintptr_t)flushed, 4096), 0);
@@ -96,10 +100,11 @@ static void test_killed(void **state)
 /* Verify before the orphan is claimed says where the record ends. */
 static void test_killed_unclaimed(void **state)
 {
-	volatile uint64_t *flushed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	volatile uint64_t *flushed =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct id attempt = new_id();
 	autofree char *name = own_printf("events/%s.jsonl", attempt.text), *path = inside(name);
-	autodone(buf_done) struct buf text = { .max = 1 << 26 };
+	autodone(buf_done) struct buf text = {.max = 1 << 26};
 	int status;
 	pid_t pid;
 
@@ -135,7 +140,8 @@ static void run_many(unsigned count)
 	struct id id;
 
 	/* as another process would come to it: nothing is shared across fork but the ids' source */
-	if (store_open(path, /* flags= */ 0, &rig_store, NULL) < 0 || seal_key_open(&key, NULL) < 0 ||
+	if (store_open(path, /* flags= */ 0, &rig_store, NULL) < 0 ||
+		seal_key_open(&key, NULL) < 0 ||
 		index_open(rig_store, /* write= */ true, &x, NULL) < 0)
 		_exit(1);
 	rig_key = key;
@@ -181,7 +187,8 @@ static void test_two_processes(void **state)
 int test_crash(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_killed), CASE(test_killed_unclaimed),
+		CASE(test_killed),
+		CASE(test_killed_unclaimed),
 		cmocka_unit_test_setup_teardown(test_two_processes, rig_make, place_remove),
 	};
 

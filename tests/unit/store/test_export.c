@@ -19,7 +19,7 @@ static char *directory;
 
 static int make(void **state)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 	struct index *x;
 	int r;
 
@@ -28,7 +28,8 @@ static int make(void **state)
 	directory = own_printf("%s/export", place());
 	r = index_open(rig_store, /* write= */ false, &x, &err);
 	if (r == 0)
-		r = store_export(rig_store, x, &rig_attempts[1], /* is_run= */ false, directory, &err);
+		r = store_export(
+			rig_store, x, &rig_attempts[1], /* is_run= */ false, directory, &err);
 	if (r < 0)
 		print_error("%s\n", err.text);
 	index_close(x);
@@ -43,7 +44,7 @@ static int unmake(void **state)
 
 static void must_find_in(const char *path, const char *kinds)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 	int r;
 
 	collect_reset();
@@ -56,7 +57,7 @@ static void must_find_in(const char *path, const char *kinds)
 static void change(const char *name, const char *from, const char *to)
 {
 	autofree char *path = own_printf("%s/%s", directory, name);
-	autodone(buf_done) struct buf text = { .max = 1 << 20 };
+	autodone(buf_done) struct buf text = {.max = 1 << 20};
 
 	slurp(path, &text);
 	replace_once(text.data, from, to);
@@ -142,9 +143,9 @@ static void test_missing(void **state)
 {
 	static const struct {
 		const char *name, *kind;
-	} files[] = { { "manifest.json", "manifest.missing" }, { "run.json", "run.missing" },
-		{ "record.json", "record.missing" }, { "key.pub", "key.changed" },
-		{ "events.jsonl", "events.missing" }, { "seal.json", "seal.missing" } };
+	} files[] = {{"manifest.json", "manifest.missing"}, {"run.json", "run.missing"},
+		{"record.json", "record.missing"}, {"key.pub", "key.changed"},
+		{"events.jsonl", "events.missing"}, {"seal.json", "seal.missing"}};
 
 	(void)state;
 	must_find_in(directory, "");
@@ -162,8 +163,9 @@ static void test_missing(void **state)
 static void test_whole_run(void **state)
 {
 	autofree char *path = own_printf("%s/run", place());
-	autofree char *events = own_printf("%s/attempts/%s/events.jsonl", path, rig_attempts[2].text);
-	struct err err = { 0 };
+	autofree char *events =
+		own_printf("%s/attempts/%s/events.jsonl", path, rig_attempts[2].text);
+	struct err err = {0};
 	struct index *x;
 
 	(void)state;
@@ -173,25 +175,28 @@ static void test_whole_run(void **state)
 	assert_int_equal(remove(events), 0);
 	must_find_in(path, "events.missing");
 	/* an existing directory is never written into */
-	assert_int_equal(store_export(rig_store, x, &rig_run, /* is_run= */ true, path, &err), -EEXIST);
+	assert_int_equal(
+		store_export(rig_store, x, &rig_run, /* is_run= */ true, path, &err), -EEXIST);
 	index_close(x);
 }
 
 static void test_unsealed(void **state)
 {
 	autofree char *path = own_printf("%s/living", place());
-	uint8_t manifest[32] = { 0 };
+	uint8_t manifest[32] = {0};
 	struct id attempt = new_id();
-	struct err err = { 0 };
+	struct err err = {0};
 	struct event_log *l;
 	struct index *x;
 
 	(void)state;
 	assert_int_equal(index_open(rig_store, /* write= */ false, &x, &err), 0);
 	assert_int_equal(event_log_create(rig_store, &attempt, manifest, &l, &err), 0);
-	assert_int_equal(store_export(rig_store, x, &attempt, /* is_run= */ false, path, &err), -EBUSY);
+	assert_int_equal(
+		store_export(rig_store, x, &attempt, /* is_run= */ false, path, &err), -EBUSY);
 	event_log_close(l);
-	assert_int_equal(store_export(rig_store, x, &attempt, /* is_run= */ false, path, &err), -ENODATA);
+	assert_int_equal(
+		store_export(rig_store, x, &attempt, /* is_run= */ false, path, &err), -ENODATA);
 	assert_int_equal(access(path, F_OK), -1);
 	index_close(x);
 }
@@ -201,9 +206,17 @@ static void test_unsealed(void **state)
 int test_export(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_alone), CASE(test_events), CASE(test_seal), CASE(test_public_key), CASE(test_manifest),
-		CASE(test_run), CASE(test_record), CASE(test_blob_of_export), CASE(test_missing),
-		CASE(test_whole_run), CASE(test_unsealed),
+		CASE(test_alone),
+		CASE(test_events),
+		CASE(test_seal),
+		CASE(test_public_key),
+		CASE(test_manifest),
+		CASE(test_run),
+		CASE(test_record),
+		CASE(test_blob_of_export),
+		CASE(test_missing),
+		CASE(test_whole_run),
+		CASE(test_unsealed),
 	};
 
 	return cmocka_run_group_tests_name("export", tests, NULL, NULL);

@@ -17,7 +17,7 @@
 
 static struct index *open_index(bool write)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 	struct index *x;
 
 	if (index_open(rig_store, write, &x, &err) < 0)
@@ -114,10 +114,13 @@ static void test_settings(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 07777, 0600);
 	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-	assert_int_equal(sqlite3_prepare_v2(db,
-		"SELECT journal_mode, application_id, user_version, (SELECT count(*) FROM sqlite_schema"
-		" WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND sql NOT LIKE '%STRICT%')"
-		" FROM pragma_journal_mode, pragma_application_id, pragma_user_version", -1, &s, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(db,
+			"SELECT journal_mode, application_id, user_version, (SELECT count(*) FROM sqlite_schema"
+			" WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND sql NOT LIKE '%STRICT%')"
+			" FROM pragma_journal_mode, pragma_application_id, pragma_user_version",
+			-1, &s, NULL),
+		SQLITE_OK);
 	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
 	assert_string_equal((const char *)sqlite3_column_text(s, 0), "wal");
 	assert_int_equal(sqlite3_column_int(s, 1), 0x68656d72);
@@ -127,7 +130,7 @@ static void test_settings(void **state)
 	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL), SQLITE_OK);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 	{
-		struct err err = { 0 };
+		struct err err = {0};
 		struct index *x;
 
 		assert_int_equal(index_open(rig_store, /* write= */ true, &x, &err), -ENOTSUP);
@@ -137,8 +140,8 @@ static void test_settings(void **state)
 
 static void test_append_only(void **state)
 {
-	static const char *const tables[] = { "runs", "attempts", "attempt_transitions", "artifacts",
-		"outcomes", "scores" };
+	static const char *const tables[] = {
+		"runs", "attempts", "attempt_transitions", "artifacts", "outcomes", "scores"};
 	autofree char *path = inside("index.sqlite");
 	sqlite3 *db;
 
@@ -149,24 +152,27 @@ static void test_append_only(void **state)
 		autofree char *sentence = own_printf("%s is append-only", tables[i]);
 		char *said = NULL;
 
-		assert_int_equal(sqlite3_exec(db, remove_rows, NULL, NULL, &said), SQLITE_CONSTRAINT);
+		assert_int_equal(
+			sqlite3_exec(db, remove_rows, NULL, NULL, &said), SQLITE_CONSTRAINT);
 		assert_string_equal(said, sentence);
 		sqlite3_free(said);
 	}
-	assert_int_equal(sqlite3_exec(db, "UPDATE scores SET value = 1", NULL, NULL, NULL), SQLITE_CONSTRAINT);
+	assert_int_equal(sqlite3_exec(db, "UPDATE scores SET value = 1", NULL, NULL, NULL),
+		SQLITE_CONSTRAINT);
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
 static void test_twice(void **state)
 {
 	struct index *x = open_index(true);
-	struct index_attempt a = { .attempt = rig_attempts[0], .outcome = OUTCOME_LOST };
-	struct err err = { 0 };
+	struct index_attempt a = {.attempt = rig_attempts[0], .outcome = OUTCOME_LOST};
+	struct err err = {0};
 
 	(void)state;
 	assert_int_equal(index_put_settled(x, &a, &err), -EEXIST);
 	assert_int_equal(index_put_planned(x, &a, &err), -EEXIST);
-	assert_int_equal(index_put_state(x, &rig_attempts[0], STATE_RUNNING, wall_now(), &err), -EEXIST);
+	assert_int_equal(
+		index_put_state(x, &rig_attempts[0], STATE_RUNNING, wall_now(), &err), -EEXIST);
 	/* nothing is left open by a refusal */
 	a.attempt = new_id();
 	a.run = rig_run;
@@ -179,14 +185,14 @@ static void test_short_ids(void **state)
 {
 	struct index *x = open_index(true);
 	struct id found, ids[2];
-	struct err err = { 0 };
+	struct err err = {0};
 	char prefix[27];
 	bool is_run;
 	unsigned n;
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct index_attempt a = { .run = rig_run };
+		struct index_attempt a = {.run = rig_run};
 
 		(void)strcpy(a.attempt.text, "7zzzzzzzzzz0000000000000aa");
 		a.attempt.text[12] = (char)('a' + i);
@@ -283,8 +289,13 @@ static void test_rebuild_garbage(void **state)
 int test_index(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_rows), CASE(test_settings), CASE(test_append_only), CASE(test_twice),
-		CASE(test_short_ids), CASE(test_rebuild), CASE(test_rebuild_garbage),
+		CASE(test_rows),
+		CASE(test_settings),
+		CASE(test_append_only),
+		CASE(test_twice),
+		CASE(test_short_ids),
+		CASE(test_rebuild),
+		CASE(test_rebuild_garbage),
 	};
 
 	return cmocka_run_group_tests_name("index", tests, NULL, NULL);

@@ -50,7 +50,9 @@ static void test_remove(void **state)
 	assert_int_equal(store_put(rig_store, trial, "{}", 2, NULL), 0);
 	must_find("");
 	assert_int_equal(index_open(rig_store, /* write= */ true, &x, NULL), 0);
-	assert_int_equal(store_remove(rig_store, x, rig_key, &rig_attempts[1], "no \"longer\" needed", &bytes, NULL), 0);
+	assert_int_equal(store_remove(rig_store, x, rig_key, &rig_attempts[1],
+				 "no \"longer\" needed", &bytes, NULL),
+		0);
 	assert_true(bytes > 1000);
 	assert_false(is_there(events));
 	assert_false(is_there(manifest));
@@ -59,7 +61,9 @@ static void test_remove(void **state)
 	assert_true(has_blob(rig_blobs[0]));
 	assert_int_equal(index_get_attempt(x, &rig_attempts[1], see_removed, &removed, NULL), 0);
 	assert_true(removed);
-	assert_int_equal(store_remove(rig_store, x, rig_key, &rig_attempts[1], "again", &bytes, NULL), -ENOENT);
+	assert_int_equal(
+		store_remove(rig_store, x, rig_key, &rig_attempts[1], "again", &bytes, NULL),
+		-ENOENT);
 	index_close(x);
 	/* the blob that others name as well is still there, and the gap is explained */
 	must_find("");
@@ -77,19 +81,22 @@ static void test_remove(void **state)
 /* A tombstone without the removal, as after a crash: named, and the next rm finishes. */
 static void test_remove_cut_short(void **state)
 {
-	autofree char *name = own_printf("events/%s.jsonl", rig_attempts[1].text), *path = inside(name);
-	autodone(buf_done) struct buf text = { .max = 1 << 20 };
+	autofree char *name = own_printf("events/%s.jsonl", rig_attempts[1].text),
+		      *path = inside(name);
+	autodone(buf_done) struct buf text = {.max = 1 << 20};
 	uint64_t bytes;
 	struct index *x;
 
 	(void)state;
 	slurp(path, &text);
 	assert_int_equal(index_open(rig_store, /* write= */ true, &x, NULL), 0);
-	assert_int_equal(store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, NULL), 0);
+	assert_int_equal(
+		store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, NULL), 0);
 	must_find("");
 	spill(path, text.data, text.len);
 	must_find("blob.missing manifest.missing tombstone.not_removed");
-	assert_int_equal(store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, NULL), 0);
+	assert_int_equal(
+		store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, NULL), 0);
 	must_find("");
 	index_close(x);
 }
@@ -97,14 +104,15 @@ static void test_remove_cut_short(void **state)
 static void test_remove_living(void **state)
 {
 	struct event_log *l;
-	struct err err = { 0 };
+	struct err err = {0};
 	uint64_t bytes;
 	struct index *x;
 
 	(void)state;
 	assert_int_equal(index_open(rig_store, /* write= */ true, &x, NULL), 0);
 	assert_int_equal(event_log_claim(rig_store, &rig_attempts[1], &l, NULL), 0);
-	assert_int_equal(store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, &err), -EBUSY);
+	assert_int_equal(
+		store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "still runs: cancel it first"));
 	event_log_close(l);
 	index_close(x);
@@ -113,7 +121,7 @@ static void test_remove_living(void **state)
 
 static void test_gc_blobs(void **state)
 {
-	struct store_gc gc = { .keep_work_bytes = UINT64_MAX, .dry_run = true };
+	struct store_gc gc = {.keep_work_bytes = UINT64_MAX, .dry_run = true};
 	uint8_t nobodys[32];
 	struct index *x;
 
@@ -137,9 +145,9 @@ static void test_gc_blobs(void **state)
 /* While an attempt lives, what was linked since it began may be about to be named. */
 static void test_gc_living(void **state)
 {
-	struct store_gc gc = { .keep_work_bytes = UINT64_MAX };
-	struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
-	uint8_t young[32], ancient[32], manifest[32] = { 0 };
+	struct store_gc gc = {.keep_work_bytes = UINT64_MAX};
+	struct timespec old[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	uint8_t young[32], ancient[32], manifest[32] = {0};
 	char name[BLOB_NAME_SIZE];
 	autofree char *path = NULL;
 	struct id attempt = new_id();
@@ -167,7 +175,7 @@ static char *make_work(const struct id *attempt, size_t bytes, time_t when)
 	autofree char *name = own_printf("work/%s/ws/file", attempt->text);
 	autofree char *top = own_printf("work/%s", attempt->text);
 	char *path = inside(top), *content = own_alloc(bytes);
-	struct timespec times[2] = { { .tv_sec = when }, { .tv_sec = when } };
+	struct timespec times[2] = {{.tv_sec = when}, {.tv_sec = when}};
 
 	assert_int_equal(store_put(rig_store, name, content, bytes, NULL), 0);
 	free(content);
@@ -177,11 +185,12 @@ static char *make_work(const struct id *attempt, size_t bytes, time_t when)
 
 static void test_gc_work(void **state)
 {
-	struct store_gc gc = { .keep_work_bytes = 250000 };
+	struct store_gc gc = {.keep_work_bytes = 250000};
 	autofree char *first = make_work(&rig_attempts[0], 100000, 1000);
 	autofree char *second = make_work(&rig_attempts[1], 100000, 3000);
 	autofree char *third = make_work(&rig_attempts[2], 100000, 2000);
-	autofree char *name = own_printf("live/%s.sock", rig_attempts[0].text), *live = inside(name);
+	autofree char *name = own_printf("live/%s.sock", rig_attempts[0].text),
+		      *live = inside(name);
 
 	(void)state;
 	spill(live, "", 0);
@@ -192,7 +201,7 @@ static void test_gc_work(void **state)
 	assert_int_equal(access(second, F_OK), 0);
 	assert_int_equal(access(third, F_OK), 0);
 	assert_int_equal(access(live, F_OK), -1);
-	gc = (struct store_gc){ .keep_work_bytes = 250000, .older_than_ms = 1000 };
+	gc = (struct store_gc){.keep_work_bytes = 250000, .older_than_ms = 1000};
 	assert_int_equal(store_gc(rig_store, /* x= */ NULL, rig_key, &gc, NULL), 0);
 	assert_int_equal(gc.work_directories, 2);
 	assert_int_equal(access(second, F_OK), -1);
@@ -206,7 +215,7 @@ static void test_gc_hostile_work(void **state)
 	autofree char *outside = own_printf("%s/outside", place());
 	autofree char *link = own_printf("%s/link", top), *closed = own_printf("%s/closed", top);
 	autofree char *inner = own_printf("%s/closed/inner", top);
-	struct store_gc gc = { .keep_work_bytes = 0 };
+	struct store_gc gc = {.keep_work_bytes = 0};
 	int fd, next;
 
 	(void)state;
@@ -235,8 +244,13 @@ static void test_gc_hostile_work(void **state)
 int test_keep(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_remove), CASE(test_remove_cut_short), CASE(test_remove_living), CASE(test_gc_blobs),
-		CASE(test_gc_living), CASE(test_gc_work), CASE(test_gc_hostile_work),
+		CASE(test_remove),
+		CASE(test_remove_cut_short),
+		CASE(test_remove_living),
+		CASE(test_gc_blobs),
+		CASE(test_gc_living),
+		CASE(test_gc_work),
+		CASE(test_gc_hostile_work),
 	};
 
 	return cmocka_run_group_tests_name("keep", tests, NULL, NULL);

@@ -20,9 +20,9 @@ static void test_files(void **state)
 	autofree char *directory = own_printf("%s/state/hemra/keys", place());
 	autofree char *key = own_printf("%s/seal.key", directory);
 	autofree char *public_key = own_printf("%s/seal.pub", directory);
-	autodone(buf_done) struct buf text = { .max = 1 << 17 };
+	autodone(buf_done) struct buf text = {.max = 1 << 17};
 	struct seal_key *k;
-	struct err err = { 0 };
+	struct err err = {0};
 	struct stat st;
 
 	(void)state;
@@ -67,7 +67,7 @@ static void test_made_once(void **state)
 	autofree char *elsewhere = own_printf("%s/elsewhere", place());
 	autofree char *public_key = own_printf("%s/hemra/keys/seal.pub", elsewhere);
 	autofree char *mine = own_strdup(getenv("XDG_STATE_HOME"));
-	autodone(buf_done) struct buf text = { .max = 1 << 17 };
+	autodone(buf_done) struct buf text = {.max = 1 << 17};
 	int go[2], status, seen[2];
 	char line[66], first[66] = "";
 
@@ -109,7 +109,8 @@ static void test_made_once(void **state)
 
 static void test_forget(void **state)
 {
-	autofree char *note = own_printf("%s/state/hemra/keys/notes/%s", place(), store_id(rig_store));
+	autofree char *note =
+		own_printf("%s/state/hemra/keys/notes/%s", place(), store_id(rig_store));
 
 	(void)state;
 	assert_int_equal(access(note, F_OK), 0);
@@ -124,7 +125,9 @@ static void test_forget(void **state)
 int test_key(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_files), CASE(test_directory_name), CASE(test_made_once),
+		CASE(test_files),
+		CASE(test_directory_name),
+		CASE(test_made_once),
 		cmocka_unit_test_setup_teardown(test_forget, rig_make, place_remove),
 	};
 

@@ -24,7 +24,7 @@ static void skip_without_landlock(void)
 static int lock_down(void)
 {
 	const int directory = store_fd(rig_store);
-	struct err err = { 0 };
+	struct err err = {0};
 	int r = lockdown_reader(&directory, 1, LOCKDOWN_NO_CAPABILITY, &err);
 
 	if (r < 0)
@@ -51,7 +51,8 @@ static int verify_locked(void)
 		if (open("/etc/passwd", O_RDONLY | O_CLOEXEC) >= 0 ||
 			openat(store_fd(rig_store), "seals.jsonl", O_RDWR | O_CLOEXEC) >= 0)
 			_exit(99);
-		if (store_verify(rig_store, /* only= */ NULL, count_damning, &damning, NULL) != damning)
+		if (store_verify(rig_store, /* only= */ NULL, count_damning, &damning, NULL) !=
+			damning)
 			_exit(97);
 		_exit(damning);
 	}
@@ -62,7 +63,8 @@ static int verify_locked(void)
 
 static void test_verify(void **state)
 {
-	autofree char *name = own_printf("events/%s.jsonl", rig_attempts[1].text), *path = inside(name);
+	autofree char *name = own_printf("events/%s.jsonl", rig_attempts[1].text),
+		      *path = inside(name);
 	autodone(lines_done) struct lines l;
 
 	(void)state;
@@ -105,7 +107,7 @@ static void test_rebuild(void **state)
 
 int test_locked(void)
 {
-	const struct CMUnitTest tests[] = { CASE(test_verify), CASE(test_rebuild) };
+	const struct CMUnitTest tests[] = {CASE(test_verify), CASE(test_rebuild)};
 
 	return cmocka_run_group_tests_name("locked", tests, NULL, NULL);
 }

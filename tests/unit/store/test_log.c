@@ -19,7 +19,7 @@
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 
-static const uint8_t manifest[32] = { 1, 2, 3 };
+static const uint8_t manifest[32] = {1, 2, 3};
 static struct id attempt;
 
 static struct event_log *make(void)
@@ -49,14 +49,15 @@ static void test_bytes(void **state)
 {
 	struct event_log *l = make();
 	autofree char *path = path_of(&attempt);
-	autodone(buf_done) struct buf text = { .max = 1 << 20 }, line = { .max = 1 << 20 };
+	autodone(buf_done) struct buf text = {.max = 1 << 20}, line = {.max = 1 << 20};
 	uint8_t previous[32], h[32];
 	char seed[58], hex[17], *second, ts[28];
 	struct event_head head;
 	size_t hashed;
 
 	(void)state;
-	assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"x\"}", 12, NULL), 0);
+	assert_int_equal(
+		event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"x\"}", 12, NULL), 0);
 	assert_int_equal(event_log_pending(l) > 0, 1);
 	assert_int_equal(event_log_sync(l, NULL), 0);
 	assert_int_equal(event_log_pending(l), 0);
@@ -75,7 +76,9 @@ static void test_bytes(void **state)
 	/* line 2, whole */
 	wall_format(event_log_at(l), ts);
 	buf_reset(&line);
-	(void)buf_addf(&line, "{\"seq\":2,\"ts\":\"%s\",\"src\":\"stderr\",\"type\":\"harness.stderr\",\"data\":{\"text\":\"x\"}", ts);
+	(void)buf_addf(&line,
+		"{\"seq\":2,\"ts\":\"%s\",\"src\":\"stderr\",\"type\":\"harness.stderr\",\"data\":{\"text\":\"x\"}",
+		ts);
 	assert_memory_equal(second, line.data, line.len);
 	(void)buf_reset(&line);
 	(void)buf_add(&line, h, 32);
@@ -96,9 +99,9 @@ static void test_refuses(void **state)
 	static const struct {
 		const char *data;
 		size_t size;
-	} bad[] = { { "", 0 }, { "{", 1 }, { "[]", 2 }, { "{}\n", 3 }, { "{\n}", 3 },
-		{ "{\"a\":\"\x1f\"}", 9 }, { "{\"aaaaaaaaaaaaaaaaaa\":\t1}", 25 }, { "{\0}", 3 },
-		{ "{\"12345\"\n:1,\"1234567890\":1}", 27 } };
+	} bad[] = {{"", 0}, {"{", 1}, {"[]", 2}, {"{}\n", 3}, {"{\n}", 3}, {"{\"a\":\"\x1f\"}", 9},
+		{"{\"aaaaaaaaaaaaaaaaaa\":\t1}", 25}, {"{\0}", 3},
+		{"{\"12345\"\n:1,\"1234567890\":1}", 27}};
 	struct event_log *l = make();
 	struct event_head before, after;
 	struct err err;
@@ -107,21 +110,27 @@ static void test_refuses(void **state)
 	(void)state;
 	event_log_head(l, &before);
 	for (size_t i = 0; i < array_count(bad); i++) {
-		err = (struct err){ 0 };
-		assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, bad[i].data, bad[i].size, &err), -EINVAL);
-		assert_string_equal(err.text, "data of event harness.stderr is not one object on one line");
+		err = (struct err){0};
+		assert_int_equal(
+			event_log_append(l, EVENT_HARNESS_STDERR, bad[i].data, bad[i].size, &err),
+			-EINVAL);
+		assert_string_equal(
+			err.text, "data of event harness.stderr is not one object on one line");
 	}
 	(void)memset(large, ' ', EVENT_DATA_MAX + 16);
 	large[0] = '{';
 	large[EVENT_DATA_MAX] = '}';
-	assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, large, EVENT_DATA_MAX + 1, &err), -EMSGSIZE);
+	assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, large, EVENT_DATA_MAX + 1, &err),
+		-EMSGSIZE);
 	event_log_head(l, &after);
 	assert_memory_equal(&before, &after, sizeof(before));
 	large[EVENT_DATA_MAX] = ' ';
 	large[EVENT_DATA_MAX - 1] = '}';
 	assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, large, EVENT_DATA_MAX, &err), 0);
 	/* bytes from 0x20 on are fine, 0x7f and above too */
-	assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, "{\"\x7f\xff\x80 \xc3\xa9~zzzzzzz\":1}", 20, &err), 0);
+	assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR,
+				 "{\"\x7f\xff\x80 \xc3\xa9~zzzzzzz\":1}", 20, &err),
+		0);
 	assert_int_equal(event_log_flush(l, &err), 0);
 	free(large);
 	event_log_close(l);
@@ -131,13 +140,14 @@ static void test_adopt(void **state)
 {
 	struct event_log *l = make(), *again;
 	struct event_head head, adopted;
-	struct err err = { 0 };
-	uint8_t wrong[32] = { 9 };
+	struct err err = {0};
+	uint8_t wrong[32] = {9};
 	int fd;
 
 	(void)state;
 	for (int i = 0; i < 2000; i++)
-		assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"x\"}", 12, NULL), 0);
+		assert_int_equal(
+			event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"x\"}", 12, NULL), 0);
 	assert_int_equal(event_log_flush(l, NULL), 0);
 	event_log_head(l, &head);
 	fd = fcntl(event_log_fd(l), F_DUPFD_CLOEXEC, 0);
@@ -151,7 +161,8 @@ static void test_adopt(void **state)
 	/* the lock went along with the descriptor */
 	assert_int_equal(event_log_claim(rig_store, &attempt, &l, &err), -EWOULDBLOCK);
 	assert_non_null(strstr(err.text, "still runs"));
-	assert_int_equal(event_log_append(again, EVENT_HARNESS_STDERR, "{\"text\":\"y\"}", 12, NULL), 0);
+	assert_int_equal(
+		event_log_append(again, EVENT_HARNESS_STDERR, "{\"text\":\"y\"}", 12, NULL), 0);
 	assert_int_equal(event_log_sync(again, NULL), 0);
 	event_log_head(again, &head);
 	event_log_close(again);
@@ -165,11 +176,12 @@ static void test_torn(void **state)
 {
 	struct event_log *l = make();
 	autofree char *path = path_of(&attempt), *torn = NULL, *text_of_loss = NULL;
-	autodone(buf_done) struct buf text = { .max = 1 << 20 }, kept = { .max = 1 << 20 };
+	autodone(buf_done) struct buf text = {.max = 1 << 20}, kept = {.max = 1 << 20};
 	size_t whole;
 
 	(void)state;
-	assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"x\"}", 12, NULL), 0);
+	assert_int_equal(
+		event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"x\"}", 12, NULL), 0);
 	event_log_close(l);
 	slurp(path, &text);
 	whole = text.len;
@@ -182,7 +194,9 @@ static void test_torn(void **state)
 	slurp(torn, &kept);
 	assert_string_equal(buf_text(&kept), "{\"seq\":3,\"ts\"");
 	slurp(path, &text);
-	text_of_loss = own_printf("\"type\":\"loss\",\"data\":{\"what\":\"torn line\",\"count\":1,\"bytes\":13,\"offset\":%zu}", whole);
+	text_of_loss = own_printf(
+		"\"type\":\"loss\",\"data\":{\"what\":\"torn line\",\"count\":1,\"bytes\":13,\"offset\":%zu}",
+		whole);
 	assert_non_null(strstr(text.data + whole, text_of_loss));
 	assert_int_equal(event_log_claim(rig_store, &attempt, &l, NULL), 0);
 	assert_int_equal(event_log_torn(l), 0);
@@ -191,7 +205,7 @@ static void test_torn(void **state)
 
 static void test_nothing_whole(void **state)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 	struct event_log *l;
 	char *path;
 
@@ -221,7 +235,8 @@ static void test_memory(void **state)
 	m = event_log_memory(&id, manifest);
 	assert_int_equal(event_log_fd(l), -1);
 	for (int i = 0; i < 1000; i++)
-		assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"x\"}", 12, NULL), 0);
+		assert_int_equal(
+			event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"x\"}", 12, NULL), 0);
 	assert_int_equal(event_log_sync(l, NULL), 0);
 	event_log_head(l, &one);
 	event_log_head(m, &two);
@@ -271,7 +286,7 @@ static void test_claim_after_death(void **state)
 /* Printed, not asserted. */
 static void test_rate(void **state)
 {
-	static const char *const places[] = { "/dev/shm", "/tmp" };
+	static const char *const places[] = {"/dev/shm", "/tmp"};
 	char data[201];
 
 	(void)state;
@@ -279,10 +294,11 @@ static void test_rate(void **state)
 	(void)memcpy(data, "{\"text\":\"", 9);
 	for (size_t p = 0; p < array_count(places); p++) {
 		for (size_t size = 104; size <= 200; size += 96) {
-			autofree char *template = own_printf("%s/unit-store-rate-XXXXXX", places[p]);
+			autofree char *template =
+				own_printf("%s/unit-store-rate-XXXXXX", places[p]);
 			autofree char *path = NULL, *command = NULL;
 			struct timespec from, to;
-			const int count = 300000;
+			const int count = 100000;
 			struct event_log *l;
 			struct event_head head;
 			struct store *s;
@@ -297,16 +313,21 @@ static void test_rate(void **state)
 			assert_int_equal(event_log_create(s, &attempt, manifest, &l, NULL), 0);
 			(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
 			for (int i = 0; i < count; i++) {
-				assert_int_equal(event_log_append(l, EVENT_HARNESS_MESSAGE, data, size, NULL), 0);
+				assert_int_equal(event_log_append(l, EVENT_HARNESS_MESSAGE, data,
+							 size, NULL),
+					0);
 				if (i % 64 == 63)
 					assert_int_equal(event_log_flush(l, NULL), 0);
 			}
 			assert_int_equal(event_log_flush(l, NULL), 0);
 			(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
 			event_log_head(l, &head);
-			seconds = (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) / 1e9;
-			print_message("# %s: %.0f events/s of cpu time, data of %zu bytes, lines of %llu\n",
-				places[p], count / seconds, size, (unsigned long long)(head.bytes / count));
+			seconds = (double)(to.tv_sec - from.tv_sec) +
+				  (double)(to.tv_nsec - from.tv_nsec) / 1e9;
+			print_message(
+				"# %s: %.0f events/s of cpu time, data of %zu bytes, lines of %llu\n",
+				places[p], count / seconds, size,
+				(unsigned long long)(head.bytes / count));
 			event_log_close(l);
 			store_close(s);
 			(void)memset(data + size - 2, 'x', 2);
@@ -321,8 +342,14 @@ static void test_rate(void **state)
 int test_log(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_bytes), CASE(test_refuses), CASE(test_adopt), CASE(test_torn),
-		CASE(test_nothing_whole), CASE(test_memory), CASE(test_claim_after_death), CASE(test_rate),
+		CASE(test_bytes),
+		CASE(test_refuses),
+		CASE(test_adopt),
+		CASE(test_torn),
+		CASE(test_nothing_whole),
+		CASE(test_memory),
+		CASE(test_claim_after_death),
+		CASE(test_rate),
 	};
 
 	return cmocka_run_group_tests_name("log", tests, NULL, NULL);

@@ -17,7 +17,7 @@
 #include "ground/base/own.h"
 #include "store/log.h"
 
-static const uint8_t manifest[32] = { 7 };
+static const uint8_t manifest[32] = {7};
 static int fail_at, writes; /* the n-th write is cut in half, the next ones fail until let */
 static bool full;
 
@@ -59,14 +59,16 @@ static void test_full_and_free_again(void **state)
 		struct id attempt = new_id();
 		struct event_log *l = make(rig_store, &attempt), *again;
 		struct event_head head, adopted;
-		struct err err = { 0 };
+		struct err err = {0};
 		int failed = 0;
 
 		writes = 0;
 		full = false;
 		log_io.pwrite = failing_pwrite;
 		for (int i = 0; i < 40; i++) {
-			assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"abcdef\"}", 17, NULL), 0);
+			assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR,
+						 "{\"text\":\"abcdef\"}", 17, NULL),
+				0);
 			if (i % 5 == 4 && event_log_flush(l, &err) < 0) {
 				assert_int_equal(err.code, ENOSPC);
 				failed++;
@@ -100,7 +102,8 @@ static void test_full_for_ever(void **state)
 	writes = 0;
 	full = false;
 	log_io.pwrite = failing_pwrite;
-	assert_int_equal(event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"abcd\"}", 15, NULL), 0);
+	assert_int_equal(
+		event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"abcd\"}", 15, NULL), 0);
 	assert_int_equal(event_log_flush(l, NULL), -ENOSPC);
 	event_log_close(l);
 	log_io.pwrite = pwrite;
@@ -115,7 +118,7 @@ static void test_sync_fails(void **state)
 {
 	struct id attempt = new_id();
 	struct event_log *l = make(rig_store, &attempt);
-	struct err err = { 0 };
+	struct err err = {0};
 
 	(void)state;
 	log_io.fdatasync = failing_fdatasync;
@@ -153,7 +156,6 @@ static void test_pending_is_bounded(void **state)
 static int fill_small_disk(void)
 {
 	autofree char *mount_point = own_printf("%s/small", place()), *filler = NULL;
-	autodone(buf_done) struct buf junk = { .max = 1 << 20 };
 	struct id attempt = new_id();
 	struct event_head head, adopted;
 	struct event_log *l;
@@ -173,7 +175,8 @@ static int fill_small_disk(void)
 		return 3;
 	l = make(s, &attempt);
 	for (int i = 0; i < 100000 && r == 0; i++) {
-		if (event_log_append(l, EVENT_HARNESS_STDERR, "{\"text\":\"abcdefghijkl\"}", 23, NULL) < 0)
+		if (event_log_append(
+			    l, EVENT_HARNESS_STDERR, "{\"text\":\"abcdefghijkl\"}", 23, NULL) < 0)
 			return 4;
 		if (i % 100 == 0)
 			r = event_log_flush(l, NULL);
@@ -217,8 +220,11 @@ static void test_small_disk(void **state)
 int test_log_faults(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_full_and_free_again), CASE(test_full_for_ever), CASE(test_sync_fails),
-		CASE(test_pending_is_bounded), CASE(test_small_disk),
+		CASE(test_full_and_free_again),
+		CASE(test_full_for_ever),
+		CASE(test_sync_fails),
+		CASE(test_pending_is_bounded),
+		CASE(test_small_disk),
 	};
 
 	return cmocka_run_group_tests_name("log faults", tests, NULL, NULL);

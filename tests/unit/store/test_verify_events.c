@@ -43,7 +43,11 @@ static void rechain(struct lines *l, const struct id *attempt)
 	}
 }
 
-enum { EDIT_NOTHING, EDIT_WRITE, EDIT_RECHAIN };
+enum {
+	EDIT_NOTHING,
+	EDIT_WRITE,
+	EDIT_RECHAIN
+};
 
 #define EDIT(how, kinds, body)                                                                     \
 	do {                                                                                       \
@@ -84,7 +88,8 @@ static void test_time_changed(void **state)
 static void test_source_changed(void **state)
 {
 	(void)state;
-	EDIT(EDIT_WRITE, "line.changed", replace_once(l.line[3], "\"src\":\"harness\"", "\"src\":\"warness\""));
+	EDIT(EDIT_WRITE, "line.changed",
+		replace_once(l.line[3], "\"src\":\"harness\"", "\"src\":\"warness\""));
 }
 
 static void test_first_changed(void **state)
@@ -97,7 +102,8 @@ static void test_first_changed(void **state)
 static void test_last_changed(void **state)
 {
 	(void)state;
-	EDIT(EDIT_WRITE, "line.changed", replace_once(l.line[l.count - 1], "completed", "cancelled"));
+	EDIT(EDIT_WRITE, "line.changed",
+		replace_once(l.line[l.count - 1], "completed", "cancelled"));
 }
 
 static void test_hash_changed(void **state)
@@ -191,7 +197,8 @@ static void test_rewritten(void **state)
 static void test_not_json(void **state)
 {
 	(void)state;
-	EDIT(EDIT_RECHAIN, "events.rewritten line.not_json", replace_once(l.line[4], "\"one\"", "\"o\"e\""));
+	EDIT(EDIT_RECHAIN, "events.rewritten line.not_json",
+		replace_once(l.line[4], "\"one\"", "\"o\"e\""));
 }
 
 static void test_truncated(void **state)
@@ -203,7 +210,7 @@ static void test_truncated(void **state)
 static void test_cut(void **state)
 {
 	autofree char *path = events_path(1);
-	autodone(buf_done) struct buf text = { .max = 1 << 20 };
+	autodone(buf_done) struct buf text = {.max = 1 << 20};
 
 	(void)state;
 	must_find("");
@@ -238,7 +245,7 @@ static void test_appended(void **state)
 static void test_appended_bytes(void **state)
 {
 	autofree char *path = events_path(1);
-	autodone(buf_done) struct buf text = { .max = 1 << 20 };
+	autodone(buf_done) struct buf text = {.max = 1 << 20};
 
 	(void)state;
 	must_find("");
@@ -299,7 +306,8 @@ static void test_forged(void **state)
 static void test_no_plan(void **state)
 {
 	(void)state;
-	EDIT(EDIT_WRITE, "events.no_plan", replace_once(l.line[0], "attempt.planned", "attempt.planted"));
+	EDIT(EDIT_WRITE, "events.no_plan",
+		replace_once(l.line[0], "attempt.planned", "attempt.planted"));
 }
 
 static void test_stray(void **state)
@@ -317,14 +325,34 @@ static void test_stray(void **state)
 int test_verify_events(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_clean), CASE(test_changed), CASE(test_time_changed), CASE(test_source_changed),
-		CASE(test_first_changed), CASE(test_last_changed), CASE(test_hash_changed),
-		CASE(test_last_hash_changed), CASE(test_removed), CASE(test_first_removed),
-		CASE(test_reordered), CASE(test_inserted), CASE(test_doubled), CASE(test_malformed),
-		CASE(test_gap_rechained), CASE(test_rewritten), CASE(test_not_json), CASE(test_truncated),
-		CASE(test_cut), CASE(test_emptied), CASE(test_appended), CASE(test_appended_bytes),
-		CASE(test_appended_garbage), CASE(test_swapped), CASE(test_missing), CASE(test_forged),
-		CASE(test_no_plan), CASE(test_stray),
+		CASE(test_clean),
+		CASE(test_changed),
+		CASE(test_time_changed),
+		CASE(test_source_changed),
+		CASE(test_first_changed),
+		CASE(test_last_changed),
+		CASE(test_hash_changed),
+		CASE(test_last_hash_changed),
+		CASE(test_removed),
+		CASE(test_first_removed),
+		CASE(test_reordered),
+		CASE(test_inserted),
+		CASE(test_doubled),
+		CASE(test_malformed),
+		CASE(test_gap_rechained),
+		CASE(test_rewritten),
+		CASE(test_not_json),
+		CASE(test_truncated),
+		CASE(test_cut),
+		CASE(test_emptied),
+		CASE(test_appended),
+		CASE(test_appended_bytes),
+		CASE(test_appended_garbage),
+		CASE(test_swapped),
+		CASE(test_missing),
+		CASE(test_forged),
+		CASE(test_no_plan),
+		CASE(test_stray),
 	};
 
 	return cmocka_run_group_tests_name("verify events", tests, NULL, NULL);

@@ -72,7 +72,7 @@ static void test_manifest_stray(void **state)
 static void test_run_changed(void **state)
 {
 	autofree char *path = run_path();
-	autodone(buf_done) struct buf text = { .max = 1 << 20 };
+	autodone(buf_done) struct buf text = {.max = 1 << 20};
 
 	(void)state;
 	must_find("");
@@ -176,7 +176,8 @@ static void test_row_times_changed(void **state)
 {
 	(void)state;
 	must_find("");
-	tamper(DROP("attempt_transitions") "UPDATE attempt_transitions SET at = at + 1 WHERE n = 3");
+	tamper(DROP(
+		"attempt_transitions") "UPDATE attempt_transitions SET at = at + 1 WHERE n = 3");
 	must_find("index.row_changed");
 }
 
@@ -228,7 +229,7 @@ static void test_outcome_missing(void **state)
 static void test_index_unreadable(void **state)
 {
 	autofree char *path = inside("index.sqlite"), *wal = inside("index.sqlite-wal");
-	autodone(buf_done) struct buf text = { .max = 1 << 24 };
+	autodone(buf_done) struct buf text = {.max = 1 << 24};
 
 	(void)state;
 	must_find("");
@@ -261,12 +262,25 @@ static void test_index_missing(void **state)
 int test_verify_files(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_manifest_changed), CASE(test_manifest_missing), CASE(test_manifest_stray),
-		CASE(test_run_changed), CASE(test_run_missing), CASE(test_blob_changed),
-		CASE(test_blob_missing), CASE(test_blob_link), CASE(test_blob_mode), CASE(test_blob_stray),
-		CASE(test_row_changed), CASE(test_row_times_changed), CASE(test_artifact_row_changed),
-		CASE(test_row_missing), CASE(test_row_extra), CASE(test_attempt_extra),
-		CASE(test_outcome_missing), CASE(test_index_unreadable), CASE(test_index_missing),
+		CASE(test_manifest_changed),
+		CASE(test_manifest_missing),
+		CASE(test_manifest_stray),
+		CASE(test_run_changed),
+		CASE(test_run_missing),
+		CASE(test_blob_changed),
+		CASE(test_blob_missing),
+		CASE(test_blob_link),
+		CASE(test_blob_mode),
+		CASE(test_blob_stray),
+		CASE(test_row_changed),
+		CASE(test_row_times_changed),
+		CASE(test_artifact_row_changed),
+		CASE(test_row_missing),
+		CASE(test_row_extra),
+		CASE(test_attempt_extra),
+		CASE(test_outcome_missing),
+		CASE(test_index_unreadable),
+		CASE(test_index_missing),
 	};
 
 	return cmocka_run_group_tests_name("verify files", tests, NULL, NULL);

@@ -36,7 +36,8 @@ static void test_changed(void **state)
 static void test_malformed(void **state)
 {
 	(void)state;
-	EDIT("seal.malformed seal.missing", replace_once(l.line[1], "\"kind\":\"seal\"", "\"kind\":\"sael\""));
+	EDIT("seal.malformed seal.missing",
+		replace_once(l.line[1], "\"kind\":\"seal\"", "\"kind\":\"sael\""));
 }
 
 /* One key twice in an object means two things to two readers. */
@@ -68,14 +69,16 @@ static void test_last_removed(void **state)
 /* The whole last attempt goes: events, seal, and nothing is left but the note beside the key. */
 static void test_last_attempt_removed(void **state)
 {
-	autofree char *name = own_printf("events/%s.jsonl", rig_attempts[2].text), *events = inside(name);
+	autofree char *name = own_printf("events/%s.jsonl", rig_attempts[2].text),
+		      *events = inside(name);
 
 	(void)state;
 	EDIT("index.row_extra index.row_extra index.row_extra index.row_extra index.row_extra"
-	     " index.row_extra seal.last_removed", {
-		lines_drop(&l, 2);
-		assert_int_equal(remove(events), 0);
-	});
+	     " index.row_extra seal.last_removed",
+		{
+			lines_drop(&l, 2);
+			assert_int_equal(remove(events), 0);
+		});
 }
 
 static void test_reordered(void **state)
@@ -113,7 +116,7 @@ static void test_file_removed(void **state)
 static void test_torn(void **state)
 {
 	autofree char *path = inside("seals.jsonl");
-	autodone(buf_done) struct buf text = { .max = 1 << 20 };
+	autodone(buf_done) struct buf text = {.max = 1 << 20};
 	struct index *x;
 	struct id another;
 
@@ -133,14 +136,15 @@ static void test_torn(void **state)
 /* Seals the attempt n once more with whatever key is in force. */
 static void seal_again(struct seal_key *k, int n, const char *line)
 {
-	struct event_head head = { 0 };
+	struct event_head head = {0};
 	char hex[65];
 
 	(void)snprintf(hex, sizeof(hex), "%.64s", strstr(line, "\"head\":\"") + 8);
 	assert_int_equal(str_unhex(hex, 32, head.hash), 0);
 	head.count = strtoull(strstr(line, "\"count\":") + 8, NULL, 10);
 	head.bytes = strtoull(strstr(line, "\"bytes\":") + 8, NULL, 10);
-	assert_int_equal(store_seal(rig_store, k, &rig_attempts[n], &head, /* local= */ false, NULL), 0);
+	assert_int_equal(
+		store_seal(rig_store, k, &rig_attempts[n], &head, /* local= */ false, NULL), 0);
 }
 
 /* Another user's key. The environment is put back. */
@@ -162,7 +166,7 @@ static void test_other_signer(void **state)
 	autofree char *from = own_printf("%s/other/hemra/keys/seal.pub", place());
 	autofree char *to = own_printf("%s/state/hemra/keys/signers", place());
 	autodone(lines_done) struct lines l;
-	autodone(buf_done) struct buf key = { .max = 65536 * 2 };
+	autodone(buf_done) struct buf key = {.max = 65536 * 2};
 	struct seal_key *k = other_key();
 
 	(void)state;
@@ -198,8 +202,9 @@ static void test_resigned(void **state)
 /* Our own key is used to make another last seal: the note remembers the first. */
 static void test_replaced(void **state)
 {
-	autofree char *note = own_printf("%s/state/hemra/keys/notes/%s", place(), store_id(rig_store));
-	autodone(buf_done) struct buf text = { .max = 65536 * 2 };
+	autofree char *note =
+		own_printf("%s/state/hemra/keys/notes/%s", place(), store_id(rig_store));
+	autodone(buf_done) struct buf text = {.max = 65536 * 2};
 
 	(void)state;
 	slurp(note, &text);
@@ -234,7 +239,8 @@ static void test_lost(void **state)
 
 static void test_forked(void **state)
 {
-	autofree char *note = own_printf("%s/state/hemra/keys/notes/%s", place(), store_id(rig_store));
+	autofree char *note =
+		own_printf("%s/state/hemra/keys/notes/%s", place(), store_id(rig_store));
 	autofree char *kept = NULL, *replaced = NULL;
 
 	(void)state;
@@ -258,8 +264,8 @@ static void test_forked(void **state)
 static void test_id_missing(void **state)
 {
 	autofree char *path = inside("id");
-	struct event_head head = { 0 };
-	struct err err = { 0 };
+	struct event_head head = {0};
+	struct err err = {0};
 	struct store *s;
 
 	(void)state;
@@ -271,7 +277,8 @@ static void test_id_missing(void **state)
 	path = inside("");
 	assert_int_equal(store_open(path, STORE_CREATE, &s, &err), 0);
 	assert_string_equal(store_id(s), "");
-	assert_int_equal(store_seal(s, rig_key, &rig_attempts[0], &head, /* local= */ false, &err), -5);
+	assert_int_equal(
+		store_seal(s, rig_key, &rig_attempts[0], &head, /* local= */ false, &err), -5);
 	assert_non_null(strstr(err.text, "has lost its file 'id'"));
 	store_close(s);
 }
@@ -289,7 +296,8 @@ static void test_id_changed(void **state)
 /* Seals of another store, by the same key. */
 static void test_other_store(void **state)
 {
-	autofree char *path = own_printf("%s/second", place()), *name = NULL, *seals = NULL, *ours = NULL;
+	autofree char *path = own_printf("%s/second", place()), *name = NULL, *seals = NULL,
+		      *ours = NULL;
 	autodone(lines_done) struct lines l, m;
 	struct store *mine = rig_store, *second;
 
@@ -315,11 +323,25 @@ static void test_other_store(void **state)
 int test_verify_seals(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_changed), CASE(test_malformed), CASE(test_doubled_key), CASE(test_middle_removed),
-		CASE(test_first_removed), CASE(test_last_removed), CASE(test_last_attempt_removed),
-		CASE(test_reordered), CASE(test_inserted), CASE(test_file_removed), CASE(test_torn),
-		CASE(test_other_signer), CASE(test_resigned), CASE(test_replaced), CASE(test_lost),
-		CASE(test_forked), CASE(test_id_missing), CASE(test_id_changed), CASE(test_other_store),
+		CASE(test_changed),
+		CASE(test_malformed),
+		CASE(test_doubled_key),
+		CASE(test_middle_removed),
+		CASE(test_first_removed),
+		CASE(test_last_removed),
+		CASE(test_last_attempt_removed),
+		CASE(test_reordered),
+		CASE(test_inserted),
+		CASE(test_file_removed),
+		CASE(test_torn),
+		CASE(test_other_signer),
+		CASE(test_resigned),
+		CASE(test_replaced),
+		CASE(test_lost),
+		CASE(test_forked),
+		CASE(test_id_missing),
+		CASE(test_id_changed),
+		CASE(test_other_store),
 	};
 
 	return cmocka_run_group_tests_name("verify seals", tests, NULL, NULL);

@@ -29,7 +29,7 @@ int test_locked(void);
 /* A directory of the test's own: a key directory ("state") and a store ("store") in it. */
 int place_make(void **state);
 int place_remove(void **state);
-const char *place(void); /* its absolute path */
+const char *place(void);        /* its absolute path */
 char *inside(const char *name); /* owned: a path in the store */
 
 /* With three settled and sealed attempts of one run, artifacts, blobs and index. */

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Mounts: owners, covered and read-only paths, repositories. Every refusal has its twin. */
+
+#include "tests.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ground/base/own.h"
+#include "rig.h"
+
+static struct rig r;
+static struct plan_mount mounts[2];
+
+static void prepare(const char *place, bool writable)
+{
+	rig_init(&r, SANDBOX_NATIVE);
+	mounts[0] = (struct plan_mount){ (char *)(uintptr_t)place, (char *)(uintptr_t)"/workspace", writable };
+	r.spec.mounts = mounts;
+	r.spec.mount_count = 1;
+	r.spec.cwd = "/workspace";
+}
+
+static void run(const char *script, const char *output)
+{
+	rig_shell(&r, script);
+	assert_int_equal(rig_run(&r), 0);
+	if (r.failed || r.exec_failed)
+		fail_msg("%s", r.error.text);
+	if (r.broken_count > 0 && !r.keeps_claims)
+		fail_msg("broken: %s", r.broken);
+	if (strcmp(r.output, output) != 0)
+		fail_msg("%s: printed\n%s%sinstead of\n%s", script, r.output, r.errors, output);
+}
+
+/* A workspace of any owner can be written, and what is made there has its owner: not the box's. */
+static void owners(void **state)
+{
+	static const uid_t owners_of_root[] = { 0, 1234 };
+	char *place = place_make();
+	struct stat st;
+
+	(void)state;
+	for (size_t i = 0; i < (is_user() ? 1 : array_count(owners_of_root)); i++) {
+		uid_t owner = is_user() ? geteuid() : owners_of_root[i];
+
+		if (!is_user())
+			assert_int_equal(chown(place, owner, owner), 0);
+		assert_int_equal(chmod(place, 0700), 0);
+		prepare(place, true);
+		run("touch made && mkdir -p sub && stat -c %u . made", "1000\n1000\n");
+		assert_int_equal(stat(place_path(place, "made"), &st), 0);
+		assert_int_equal(st.st_uid, owner);
+		assert_int_equal(stat(place_path(place, "sub"), &st), 0);
+		assert_int_equal(st.st_uid, owner);
+		assert_int_equal(unlink(place_path(place, "made")), 0);
+		assert_int_equal(rmdir(place_path(place, "sub")), 0);
+	}
+	place_remove(place);
+}
+
+/* The steward has laid the workspace out for sandbox_owner(): no mapping is needed. */
+static void copy_owner(void **state)
+{
+	char *place = place_make();
+	struct stat st;
+	uid_t uid;
+	gid_t gid;
+
+	(void)state;
+	sandbox_owner(SANDBOX_NATIVE, &uid, &gid);
+	assert_int_equal(chown(place, uid, gid), 0);
+	prepare(place, true);
+	run("touch made && stat -c %u made", "1000\n");
+	assert_int_equal(stat(place_path(place, "made"), &st), 0);
+	assert_int_equal(st.st_uid, uid);
+	place_remove(place);
+}
+
+/* Root's sources may lie where only another user may go. */
+static void shut_parents(void **state)
+{
+	char *place = place_make();
+	char *inner = place_path(place, "inner");
+
+	(void)state;
+	assert_int_equal(mkdir(inner, 0755), 0);
+	place_write(inner, "file", "text\n");
+	if (!is_user())
+		assert_int_equal(chown(place, 1234, 1234), 0);
+	assert_int_equal(chmod(place, 0700), 0);
+	prepare(inner, false);
+	run("cat file; touch new 2>/dev/null || echo refused", "text\nrefused\n");
+	place_remove(place);
+}
+
+static void targets(void **state)
+{
+	char *place = place_make();
+
+	(void)state;
+	place_write(place, "file", "text\n");
+	prepare(place, true);
+	mounts[0].target = (char *)(uintptr_t)"/home/agent/.config/tool";
+	mounts[1] = (struct plan_mount){ place_path(place, "file"),
+		(char *)(uintptr_t)"/opt/deep/er/file", false };
+	r.spec.mount_count = 2;
+	r.spec.cwd = "/opt/deep";
+	run("cat er/file /home/agent/.config/tool/file; touch /home/agent/.config/x && echo made; "
+	    "echo x 2>/dev/null >er/file || echo refused",
+		"text\ntext\nmade\nrefused\n");
+	place_remove(place);
+}
+
+static void covered(void **state)
+{
+	static const char script[] = "cat store/secret file 2>/dev/null; ls store 2>/dev/null; cat plain";
+	char *place = place_make();
+	char *store = place_path(place, "store");
+	char *const paths[] = { store, place_path(place, "file"), place_path(place, "missing"), NULL };
+
+	(void)state;
+	assert_int_equal(mkdir(store, 0755), 0);
+	place_write(store, "secret", "secret\n");
+	place_write(place, "file", "hidden\n");
+	place_write(place, "plain", "plain\n");
+	for (int twin = 0; twin < 2; twin++) {
+		prepare(place, true);
+		r.spec.covered = paths;
+		r.spec.without = twin ? BOX_WITHOUT_COVER : 0;
+		r.keeps_claims = twin;
+		run(script, twin ? "secret\nhidden\nsecret\nplain\n" : "plain\n");
+		assert_int_equal(rig_claim(&r, CLAIM_FILES_STORE)->verdict, twin ? CLAIM_BROKEN : CLAIM_HELD);
+	}
+	/* neither renamed away nor removed, and the owner's right to chmod does not open it */
+	prepare(place, true);
+	r.spec.covered = paths;
+	run("mv store elsewhere 2>/dev/null || echo refused; rm -rf store file 2>/dev/null || echo refused; "
+	    "chmod 700 store 2>/dev/null; ls store 2>/dev/null; true",
+		"refused\nrefused\n");
+	assert_int_equal(access(place_path(store, "secret"), F_OK), 0);
+	place_remove(place);
+}
+
+static void readonly(void **state)
+{
+	static const char script[] =
+		"echo x 2>/dev/null >run.toml || echo refused; mv run.toml y 2>/dev/null || echo refused; "
+		"touch sub/new 2>/dev/null || echo refused; cat run.toml 2>/dev/null; touch free && echo free";
+	char *place = place_make();
+	char *const paths[] = { place_path(place, "run.toml"), place_path(place, "sub"), NULL };
+
+	(void)state;
+	assert_int_equal(mkdir(place_path(place, "sub"), 0755), 0);
+	place_write(place, "run.toml", "mine\n");
+	prepare(place, true);
+	r.spec.readonly = paths;
+	run(script, "refused\nrefused\nrefused\nmine\nfree\n");
+	prepare(place, true);
+	run(script, "free\n");
+	place_remove(place);
+}
+
+static void git(void **state)
+{
+	static const char script[] =
+		"echo x 2>/dev/null >>.git/config || echo config; touch .git/hooks/pre-commit 2>/dev/null || echo hooks; "
+		"mv .git other 2>/dev/null || echo rename; touch .git/index && echo index";
+	char *place = place_make();
+
+	(void)state;
+	assert_int_equal(mkdir(place_path(place, ".git"), 0755), 0);
+	place_write(place, ".git/config", "[core]\n");
+	prepare(place, true);
+	r.spec.git_protected = true;
+	run(script, "config\nhooks\nrename\nindex\n");
+	prepare(place, true);
+	r.spec.git_protected = true;
+	r.spec.without = BOX_WITHOUT_GIT;
+	run("echo x >>.git/config && touch .git/hooks/pre-commit && mv .git other && echo all", "all\n");
+	place_remove(place);
+}
+
+static void absolute_targets_only(void **state)
+{
+	char *place = place_make();
+	static const char *const bad[] = { "/", "workspace", "" };
+
+	(void)state;
+	for (size_t i = 0; i < array_count(bad); i++) {
+		prepare(place, true);
+		mounts[0].target = (char *)(uintptr_t)bad[i];
+		r.argv[0] = "true";
+		assert_int_equal(rig_run(&r), -EINVAL);
+		assert_non_null(strstr(r.error.text, "must be an absolute path"));
+	}
+	place_remove(place);
+}
+
+/* A link in the workspace that leads out of it is followed in the box's own root, not the host's. */
+static void links_stay_inside(void **state)
+{
+	char *place = place_make();
+
+	(void)state;
+	assert_int_equal(symlink("/etc", place_path(place, "out")), 0);
+	prepare(place, true);
+	mounts[1] = (struct plan_mount){ place, (char *)(uintptr_t)"/workspace/out/hemra-here", false };
+	r.spec.mount_count = 2;
+	r.keeps_claims = true;
+	run("ls /etc/hemra-here | head -n 1", "out\n");
+	assert_int_equal(access("/etc/hemra-here", F_OK), -1);
+	place_remove(place);
+}
+
+int test_mounts(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(owners),
+		cmocka_unit_test(copy_owner),
+		cmocka_unit_test(shut_parents),
+		cmocka_unit_test(targets),
+		cmocka_unit_test(covered),
+		cmocka_unit_test(readonly),
+		cmocka_unit_test(git),
+		cmocka_unit_test(absolute_targets_only),
+		cmocka_unit_test(links_stay_inside),
+	};
+
+	return cmocka_run_group_tests_name(is_user() ? "mounts, user" : "mounts, root", tests, NULL, NULL);
+}
