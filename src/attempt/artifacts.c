@@ -150,7 +150,7 @@ static void refuse(struct intake *in, const char *path, const char *why)
 
 	buf_init(&out, 64 * 1024);
 	event_encode_artifact(&row, /* media_type= */ NULL, why, &out);
-	note_event(in->a, EVENT_ARTIFACT, buf_text(&out), out.len);
+	note_plain(in->a, EVENT_ARTIFACT, buf_text(&out), out.len);
 	buf_done(&out);
 }
 
@@ -168,7 +168,7 @@ static void tell(struct attempt *a, const char *path, const struct msg_artifact 
 	(void)memcpy(row.raw_sha256, head->raw_sha256, 32);
 	buf_init(&out, 64 * 1024);
 	event_encode_artifact(&row, text ? "text/plain" : NULL, /* refused= */ NULL, &out);
-	note_event(a, EVENT_ARTIFACT, buf_text(&out), out.len);
+	note_plain(a, EVENT_ARTIFACT, buf_text(&out), out.len);
 	a->artifact_bytes += bytes;
 	buf_reset(&out);
 	sent.path_bytes = (uint32_t)strlen(shown);

@@ -38,9 +38,14 @@ void attempt_fail(struct attempt *a, enum outcome outcome, const char *format, .
 void attempt_enter(struct attempt *a, enum state state)
 {
 	struct msg m = { .type = MSG_STATE, .value = { state } };
+	struct buf data;
 
 	a->state = state;
-	note_decision(a, EVENT_ATTEMPT_STATE, "{\"state\":\"%s\"}", state_name(state));
+	buf_init(&data, 256);
+	event_encode_state(state, &data);
+	note_plain(a, EVENT_ATTEMPT_STATE, buf_text(&data), data.len);
+	note_flush(a);
+	buf_done(&data);
 	m.value[1] = (uint64_t)event_log_at(a->log).us;
 	wire_to_engine(a, &m, NULL);
 }

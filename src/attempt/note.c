@@ -33,7 +33,7 @@ static void record_broke(struct attempt *a, const struct err *err)
 	supervise_kill(a);
 }
 
-static void flush(struct attempt *a)
+void note_flush(struct attempt *a)
 {
 	struct err err = { 0 };
 
@@ -50,7 +50,12 @@ static void append(struct attempt *a, enum event_type type, const char *data, si
 	if (event_log_append(a->log, type, data, size, &err) < 0)
 		record_broke(a, &err);
 	else if (event_log_pending(a->log) > GATHER_BYTES)
-		flush(a);
+		note_flush(a);
+}
+
+void note_plain(struct attempt *a, enum event_type type, const char *data, size_t size)
+{
+	append(a, type, data, size);
 }
 
 void note_event(struct attempt *a, enum event_type type, const char *data, size_t size)
@@ -58,7 +63,7 @@ void note_event(struct attempt *a, enum event_type type, const char *data, size_
 	if (a->needle != NULL && needle_secret_count(a->needle) > 0) {
 		a->splits += needle_seam_feed(a->seam, data, size);
 		buf_reset(&a->scratch);
-		if (needle_redact(a->needle, data, size, &a->scratch, a->redactions) < 0) {
+		if (needle_redact_json(a->needle, data, size, &a->scratch, a->redactions) < 0) {
 			note_eventf(a, EVENT_LOSS, "{\"what\":\"an event grew too long by redaction\"}");
 			return;
 		}
@@ -105,7 +110,7 @@ void note_decision(struct attempt *a, enum event_type type, const char *format, 
 	va_start(args, format);
 	record_vformat(a, type, format, args);
 	va_end(args);
-	flush(a);
+	note_flush(a);
 }
 
 /* Puts what is in scratch into the record as one event. */
@@ -181,7 +186,7 @@ static void handle_round(void *context)
 	struct attempt *a = context;
 
 	if (a->log != NULL && event_log_pending(a->log) > 0)
-		flush(a);
+		note_flush(a);
 }
 
 static void handle_sync(void *context)

@@ -55,7 +55,7 @@ static void record_redactions(struct attempt *a)
 	json_object_close(&w);
 	json_pair_uint(&w, "split", a->splits);
 	json_object_close(&w);
-	note_event(a, EVENT_REDACTED, buf_text(&out), out.len);
+	note_plain(a, EVENT_REDACTED, buf_text(&out), out.len);
 	buf_done(&out);
 }
 
@@ -101,7 +101,7 @@ static void record_settled(struct attempt *a, int64_t duration_ms)
 
 	buf_init(&out, 64 * 1024);
 	event_encode_settled(&row, &out);
-	note_event(a, EVENT_ATTEMPT_SETTLED, buf_text(&out), out.len);
+	note_plain(a, EVENT_ATTEMPT_SETTLED, buf_text(&out), out.len);
 	buf_done(&out);
 }
 
@@ -146,8 +146,7 @@ int attempt_settle(struct attempt *a)
 	note_finish_streams(a);
 	record_redactions(a);
 	record_streams(a);
-	/* the row tells the same words as the event */
-	note_redact(a, a->reason, sizeof(a->reason));
+	note_redact(a, a->reason, sizeof(a->reason)); /* the row tells the same words as the event */
 	record_settled(a, settled.duration_ms);
 	recorded = event_log_sync(a->log, &err) == 0 && !a->record_failed;
 	if (a->store != NULL && recorded && store_sync_directories(a->store, &err) < 0)

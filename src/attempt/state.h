@@ -135,9 +135,13 @@ void note_close(struct attempt *a);
 void note_event(struct attempt *a, enum event_type type, const char *data, size_t size);
 void note_eventf(struct attempt *a, enum event_type type, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* For events that rows are derived from: their words were redacted one by one (note_redact), their
+ * frame is ours and must stay what it is, whatever a secret's value is. */
+void note_plain(struct attempt *a, enum event_type type, const char *data, size_t size);
 /* The same, written to the file before it returns: for what is about to take effect. */
 void note_decision(struct attempt *a, enum event_type type, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+void note_flush(struct attempt *a);
 void note_bytes(struct attempt *a, enum event_type type, const void *bytes, size_t size);
 void note_finish_streams(struct attempt *a);
 /* Replaces secrets in a text of our own in place; what no longer fits is cut. */

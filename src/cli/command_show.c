@@ -85,7 +85,7 @@ static int list_runs(const struct options *o, struct place *p)
 	static const char *const heads[] = {
 		"RUN", "CREATED", "FILE", "DONE", "SCORE", "GRADED", "BYTES"};
 	autodone(buf_done) struct buf out = {.max = JSON_MAX};
-	struct json_writer w;
+	struct json_writer w = {0};
 	struct listing l = {.place = p, .json = o->json ? &w : NULL};
 	struct err err;
 	int r;

@@ -27,7 +27,7 @@ enum events_flag {
 /* One event, readable, on one line with its newline. d is an initialised document. A line
  * that is no event is shown as damaged. */
 void event_view_line(
-	struct json_doc *scratch, const char *line, size_t size, unsigned flags, struct buf *out);
+	struct json_doc *d, const char *line, size_t size, unsigned flags, struct buf *out);
 
 struct events_source {
 	int fd;       /* of the events file */

@@ -314,7 +314,7 @@ static int add_attempt(void *context, const struct index_attempt *a)
 int show_run(const struct options *o, struct place *p, const struct id *run)
 {
 	autodone(buf_done) struct buf out = {.max = JSON_MAX};
-	struct json_writer w;
+	struct json_writer w = {0};
 	struct run_page page = {.place = p, .json = o->json ? &w : NULL};
 	struct err err;
 	int r;

@@ -24,7 +24,7 @@ struct settings {
 	enum workspace_mode workspace;
 	char *workspace_source; /* absolute */
 	struct plan_limits limits;
-	struct plan_bounds bounds; /* [limits]; its deadline_ms is not used */
+	struct plan_bounds bounds; /* [limits]; 0 not said; deadline_ms is not used */
 	bool limit_said_memory, limit_said_pids, limit_said_cpus,
 		limit_said_disk; /* "0" is a loosening, not silence */
 	struct plan_mount *mounts;

@@ -21,10 +21,10 @@ enum {
 
 int arrange_and_exec(const int stdio[3], int control, int steward, int link, int image)
 {
-	int from[] = { stdio[0], stdio[1], stdio[2], control, steward, link, image };
-	const int keep[] = { INIT_FD_CONTROL, INIT_FD_STEWARD, INIT_FD_LINK, IMAGE };
+	int from[] = {stdio[0], stdio[1], stdio[2], control, steward, link, image};
+	const int keep[] = {INIT_FD_CONTROL, INIT_FD_STEWARD, INIT_FD_LINK, IMAGE};
 	char name[] = "hemra-init";
-	char *const argv[] = { name, NULL }, *const envp[] = { NULL };
+	char *const argv[] = {name, NULL}, *const envp[] = {NULL};
 	sigset_t none;
 
 	static_assert(array_count(from) == IMAGE + 1, "one descriptor for each place");

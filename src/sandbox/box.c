@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A running box: two sockets, a pidfd and a control group, turned into reports.
  *
- * The link tells how the start goes: INIT_ARMED with the probe's results; then, after the word to go,
- * either INIT_EXEC_FAILED or the end of the stream, for exec closes it: the command runs. The control
- * socket tells how it ends. The pidfd says when pid 1 is gone, and with it, in namespaces of its own,
- * everything: the kernel ends pid 1 last. What the sockets still hold is read before DEAD. */
+ * The link tells how the start goes: INIT_ARMED with the probe's results; then, after the word
+ * to go, either INIT_EXEC_FAILED or the end of the stream, for exec closes it: the command runs.
+ * The control socket tells how it ends. The pidfd says when pid 1 is gone, and with it, in
+ * namespaces of its own, everything: the kernel ends pid 1 last. What the sockets still hold is
+ * read before DEAD. */
 
 #include "sandbox/box.h"
 
@@ -28,7 +29,8 @@
 #define FREE_MS   5000
 #define CGROUP_MS 200
 
-struct box *box_new(struct loop *loop, const struct box_spec *spec, box_report_fn *fn, void *context)
+struct box *box_new(
+	struct loop *loop, const struct box_spec *spec, box_report_fn *fn, void *context)
 {
 	struct box *b = own_alloc(sizeof(*b));
 
@@ -47,7 +49,7 @@ struct box *box_new(struct loop *loop, const struct box_spec *spec, box_report_f
 
 int box_make_ends(struct box *b, struct box_ends *ret, struct err *err)
 {
-	int control[2] = { -1, -1 }, link[2] = { -1, -1 }, steward = -1;
+	int control[2] = {-1, -1}, link[2] = {-1, -1}, steward = -1;
 	int r = sock_pair(control);
 
 	if (r == 0)
@@ -56,7 +58,7 @@ int box_make_ends(struct box *b, struct box_ends *ret, struct err *err)
 		r = pidfd_of(getpid(), &steward);
 	b->control = control[0];
 	b->link = link[0];
-	*ret = (struct box_ends){ .control = control[1], .link = link[1], .steward = steward };
+	*ret = (struct box_ends){.control = control[1], .link = link[1], .steward = steward};
 	if (r < 0) {
 		box_close_ends(ret);
 		return err_set(err, -r, "make the box's sockets");
@@ -86,7 +88,7 @@ static bool report(struct box *b, struct box_report *r)
 
 static bool report_failed(struct box *b, const struct err *e)
 {
-	struct box_report r = { .type = BOX_REPORT_FAILED, .error = *e };
+	struct box_report r = {.type = BOX_REPORT_FAILED, .error = *e};
 
 	if (b->has_failed || b->is_gone_to)
 		return true; /* one sentence is enough; what the box says later is its end */
@@ -100,9 +102,9 @@ static void check_limits(struct box *b, struct claim_result *results, size_t *co
 	if ((b->claims >> CLAIM_LIMIT_MEMORY & 1) != 0) {
 		int r = cgroup_check_memory(&b->cgroup, b->pid, b->limits.memory_bytes);
 
-		results[(*count)++] = (struct claim_result){ .claim = CLAIM_LIMIT_MEMORY,
+		results[(*count)++] = (struct claim_result){.claim = CLAIM_LIMIT_MEMORY,
 			.verdict = r < 0 ? CLAIM_BROKEN : CLAIM_HELD,
-			.detail = -r };
+			.detail = -r};
 	}
 	for (size_t i = 0; i < *count && b->limits.pids > 0 && b->cgroup.can_pids; i++)
 		if (results[i].claim == CLAIM_LIMIT_PIDS) {
@@ -118,14 +120,14 @@ static void check_limits(struct box *b, struct claim_result *results, size_t *co
 
 static bool take_armed(struct box *b, const struct claim_result *sent, size_t count)
 {
-	struct box_report r = { .type = BOX_REPORT_ARMED };
+	struct box_report r = {.type = BOX_REPORT_ARMED};
 	struct claim_result results[CLAIM_COUNT + 1];
 
 	(void)memcpy(results, sent, count * sizeof(results[0]));
 	b->is_built = true;
 	check_limits(b, results, &count);
 	for (size_t i = 0; i < count; i++) {
-		struct box_report claim = { .type = BOX_REPORT_CLAIM, .claim = results[i] };
+		struct box_report claim = {.type = BOX_REPORT_CLAIM, .claim = results[i]};
 
 		if (!report(b, &claim))
 			return false;
@@ -139,7 +141,8 @@ static void add_hint(const struct box *b, struct err *e)
 	const char *path = getenv("PATH");
 	char file[4096];
 
-	if (e->code != ENOENT || b->command == NULL || strchr(b->command, '/') != NULL || path == NULL)
+	if (e->code != ENOENT || b->command == NULL || strchr(b->command, '/') != NULL ||
+		path == NULL)
 		return;
 	while (*path != '\0') {
 		size_t n = strcspn(path, ":");
@@ -158,7 +161,7 @@ static void add_hint(const struct box *b, struct err *e)
 
 static bool take_link_end(struct box *b)
 {
-	struct box_report r = { .type = BOX_REPORT_RUNNING };
+	struct box_report r = {.type = BOX_REPORT_RUNNING};
 
 	loop_watch_free(take_ptr(&b->watch_link));
 	own_close(&b->link);
@@ -175,7 +178,7 @@ static int take_link(struct box *b)
 		struct claim_result results[CLAIM_COUNT];
 		struct err error;
 	} body;
-	struct box_report r = { .type = BOX_REPORT_EXEC_FAILED };
+	struct box_report r = {.type = BOX_REPORT_EXEC_FAILED};
 	int fds[SOCK_FDS_MAX];
 	size_t fd_count = 0;
 	ssize_t n;
@@ -213,7 +216,7 @@ static int take_control(struct box *b)
 		struct init_exit exit;
 		struct err error;
 	} body;
-	struct box_report r = { .type = BOX_REPORT_EXITED };
+	struct box_report r = {.type = BOX_REPORT_EXITED};
 	int fds[SOCK_FDS_MAX];
 	size_t fd_count = 0;
 	ssize_t n;
@@ -254,7 +257,7 @@ static int take_control(struct box *b)
 
 static void send_start(struct box *b)
 {
-	struct init_packet head = { .type = INIT_CHUNK };
+	struct init_packet head = {.type = INIT_CHUNK};
 
 	while (b->start.len > 0) {
 		size_t n = b->start.len < INIT_CHUNK_BYTES ? b->start.len : INIT_CHUNK_BYTES;
@@ -337,10 +340,12 @@ static bool report_early_end(struct box *b, int status)
 	if (b->is_gone_to || b->has_failed || b->is_killed)
 		return true;
 	if (WIFSIGNALED(status))
-		(void)err_say(&e, ECHILD, "pid 1 of the box was ended by signal %d before the command was started",
+		(void)err_say(&e, ECHILD,
+			"pid 1 of the box was ended by signal %d before the command was started",
 			WTERMSIG(status));
 	else
-		(void)err_say(&e, ECHILD, "pid 1 of the box ended with status %d before the command was started",
+		(void)err_say(&e, ECHILD,
+			"pid 1 of the box ended with status %d before the command was started",
 			WEXITSTATUS(status));
 	return report_failed(b, &e);
 }
@@ -348,7 +353,7 @@ static bool report_early_end(struct box *b, int status)
 static void handle_end(void *context, uint32_t events)
 {
 	struct box *b = context;
-	struct box_report r = { .type = BOX_REPORT_DEAD };
+	struct box_report r = {.type = BOX_REPORT_DEAD};
 	int status = 0, more;
 
 	(void)events;
@@ -367,13 +372,14 @@ static void handle_end(void *context, uint32_t events)
 
 int box_begin(struct box *b, bool build, struct err *err)
 {
-	struct init_packet head = { .type = INIT_BUILD };
+	struct init_packet head = {.type = INIT_BUILD};
 	int r = build ? sock_send(b->control, &head, sizeof(head), NULL, 0, NULL, 0) : 0;
 
 	if (r < 0)
 		return err_set(err, -r, "tell the box to build its root");
 	b->watch_pid = loop_watch_new(b->loop, b->pidfd, EPOLLIN, handle_end, b);
-	b->watch_control = loop_watch_new(b->loop, b->control, EPOLLIN | EPOLLOUT, handle_control, b);
+	b->watch_control =
+		loop_watch_new(b->loop, b->control, EPOLLIN | EPOLLOUT, handle_control, b);
 	b->watch_link = loop_watch_new(b->loop, b->link, EPOLLIN, handle_link, b);
 	if (b->cgroup.oom_fd >= 0)
 		b->watch_oom = loop_watch_new(b->loop, b->cgroup.oom_fd, EPOLLIN, handle_oom, b);
@@ -383,7 +389,7 @@ int box_begin(struct box *b, bool build, struct err *err)
 
 void box_go(struct box *b)
 {
-	struct init_packet head = { .type = INIT_GO };
+	struct init_packet head = {.type = INIT_GO};
 
 	assert(b->is_built);
 	b->is_gone_to = true;
@@ -393,7 +399,7 @@ void box_go(struct box *b)
 
 void box_signal(struct box *b, int signo)
 {
-	struct init_packet head = { .type = INIT_SIGNAL, .value = (uint32_t)signo };
+	struct init_packet head = {.type = INIT_SIGNAL, .value = (uint32_t)signo};
 
 	if (b->control >= 0)
 		(void)sock_send(b->control, &head, sizeof(head), NULL, 0, NULL, 0);
@@ -407,7 +413,8 @@ void box_kill(struct box *b)
 	(void)cgroup_kill(&b->cgroup); /* where there is one; pid 1's death is enough */
 	if (b->is_local && b->control >= 0) {
 		loop_watch_free(take_ptr(&b->watch_control));
-		own_close(&b->control); /* pid 1 kills its descendants, which nobody else could find */
+		own_close(
+			&b->control); /* pid 1 kills its descendants, which nobody else could find */
 		return;
 	}
 	(void)pidfd_kill(b->pidfd, SIGKILL);
@@ -430,7 +437,8 @@ void box_free(struct box *b)
 	if (!b->is_dead && b->pidfd >= 0) {
 		box_kill(b);
 		if (pidfd_wait(b->pidfd, FREE_MS) < 0)
-			(void)pidfd_kill(b->pidfd, SIGKILL); /* local, and its pid 1 does not come to an end */
+			(void)pidfd_kill(b->pidfd,
+				SIGKILL); /* local, and its pid 1 does not come to an end */
 		(void)pidfd_reap(b->pidfd, /* block= */ false, &status);
 	}
 	bury(b, &unused);

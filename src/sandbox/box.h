@@ -39,14 +39,16 @@ struct box_ends {
 	int control, link, steward; /* steward: our own pidfd */
 };
 
-struct box *box_new(struct loop *loop, const struct box_spec *spec, box_report_fn *fn, void *context);
+struct box *box_new(
+	struct loop *loop, const struct box_spec *spec, box_report_fn *fn, void *context);
 int box_make_ends(struct box *b, struct box_ends *ret, struct err *err);
 void box_close_ends(struct box_ends *e);
 
-/* Writes the start message for this spec into b->start. flags: enum init_flag; filter may be NULL. */
+/* Writes the start message for this spec into b->start. flags: enum init_flag; filter may be
+ * NULL. */
 struct seccomp_program;
-int box_write_start(struct box *b, enum sandbox_kind kind, const struct box_spec *spec, unsigned flags,
-	const struct seccomp_program *filter, struct err *err);
+int box_write_start(struct box *b, enum sandbox_kind kind, const struct box_spec *spec,
+	unsigned flags, const struct seccomp_program *filter, struct err *err);
 #define BOX_PROCESSES_FLOOR 4096 /* RLIMIT_NPROC where no limit is asked for */
 #define BOX_UID             1000 /* and gid, inside */
 
@@ -55,13 +57,15 @@ int box_begin(struct box *b, bool build, struct err *err);
 
 /* Claims: what is tried in a box of this spec, as 1 << enum claim, and the lists it is tried on. */
 struct box_lists {
-	char **workspace, **home, **store, **sockets, **writable; /* owned vectors, NULL for empty */
+	char **workspace, **home, **store, **sockets,
+		**writable; /* owned vectors, NULL for empty */
 };
 uint64_t box_claims(enum sandbox_kind kind, const struct box_spec *spec, struct box_lists *ret);
 void box_lists_done(struct box_lists *l);
 
-/* Every place beneath a mount of this spec, or beneath /usr, where a host path is seen. A path that is
- * not on the host, or that is itself a mount's source, has none. Owned by the caller, NULL for none. */
+/* Every place beneath a mount of this spec, or beneath /usr, where a host path is seen. A path
+ * that is not on the host, or that is itself a mount's source, has none. Owned by the caller,
+ * NULL for none. */
 char **box_paths_inside(const struct box_spec *spec, const char *host_path);
 
 /* The sealed pid 1; -errno before sandbox_init() worked. */

@@ -29,7 +29,8 @@ static const char *rest_of(const char *path, const char *ancestor)
 
 	if (strcmp(ancestor, "/") == 0)
 		return path;
-	return strncmp(path, ancestor, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n : NULL;
+	return strncmp(path, ancestor, n) == 0 && (path[n] == '/' || path[n] == '\0') ? path + n
+										      : NULL;
 }
 
 static void add_inside(char ***v, const char *source, const char *target, const char *path)
@@ -92,7 +93,8 @@ static void add_names_of(char ***v, const struct box_spec *spec, const char *hom
 		(void)closedir(dir);
 }
 
-/* From /etc/passwd itself: name services may ask the network. Owned by the caller, NULL for none. */
+/* From /etc/passwd itself: name services may ask the network. Owned by the caller, NULL for
+ * none. */
 static char *home_of(uid_t uid)
 {
 	FILE *f = fopen("/etc/passwd", "re");
@@ -146,12 +148,12 @@ static void add_socket(char ***v, const struct box_spec *spec, const char *path)
 
 static char **list_sockets(const struct box_spec *spec)
 {
-	static const char *const known[] = { "/var/run/docker.sock", "/run/docker.sock",
+	static const char *const known[] = {"/var/run/docker.sock", "/run/docker.sock",
 		"/run/containerd/containerd.sock", "/run/podman/podman.sock",
 		"/run/dbus/system_bus_socket", "/run/systemd/private", "/run/nscd/socket",
-		"/run/snapd.socket", "/tmp/.X11-unix/X0" };
-	static const char *const of_user[] = { "bus", "systemd/private", "gnupg/S.gpg-agent",
-		"podman/podman.sock", "docker.sock" };
+		"/run/snapd.socket", "/tmp/.X11-unix/X0"};
+	static const char *const of_user[] = {
+		"bus", "systemd/private", "gnupg/S.gpg-agent", "podman/podman.sock", "docker.sock"};
 	char **v = NULL;
 
 	for (size_t i = 0; i < array_count(known); i++)
@@ -180,7 +182,7 @@ static char **list_workspace(const struct box_spec *spec)
 
 static char **list_writable(const struct box_spec *spec)
 {
-	static const char *const own[] = { "/tmp", "/run", "/home", "/dev", "/proc" };
+	static const char *const own[] = {"/tmp", "/run", "/home", "/dev", "/proc"};
 	char **v = NULL;
 
 	for (size_t i = 0; i < array_count(own); i++)
@@ -193,7 +195,8 @@ static char **list_writable(const struct box_spec *spec)
 
 static bool writes_outside(const struct box_spec *spec)
 {
-	static const char *const fixed[] = { "/usr", "/etc", "/etc/passwd", "/usr/bin", "/usr/bin/env" };
+	static const char *const fixed[] = {
+		"/usr", "/etc", "/etc/passwd", "/usr/bin", "/usr/bin/env"};
 
 	for (size_t i = 0; i < spec->mount_count; i++)
 		for (size_t k = 0; spec->mounts[i].writable && k < array_count(fixed); k++)
@@ -206,7 +209,7 @@ uint64_t box_claims(enum sandbox_kind kind, const struct box_spec *spec, struct 
 {
 	uint64_t claims = (1ULL << CLAIM_COUNT) - 1;
 
-	*ret = (struct box_lists){ 0 };
+	*ret = (struct box_lists){0};
 	if (kind == SANDBOX_LOCAL)
 		return 0;
 	*ret = (struct box_lists){
@@ -242,11 +245,11 @@ void box_lists_done(struct box_lists *l)
 	strv_free(l->store);
 	strv_free(l->sockets);
 	strv_free(l->writable);
-	*l = (struct box_lists){ 0 };
+	*l = (struct box_lists){0};
 }
 
-size_t sandbox_expect(enum sandbox_kind kind, const struct box_spec *spec, struct claim_expect *out,
-	size_t room)
+size_t sandbox_expect(
+	enum sandbox_kind kind, const struct box_spec *spec, struct claim_expect *out, size_t room)
 {
 	struct box_lists lists;
 	uint64_t claims = box_claims(kind, spec, &lists);
@@ -255,6 +258,7 @@ size_t sandbox_expect(enum sandbox_kind kind, const struct box_spec *spec, struc
 	box_lists_done(&lists);
 	for (unsigned c = 0; c < CLAIM_COUNT && count < room; c++)
 		if ((claims >> c & 1) != 0)
-			out[count++] = (struct claim_expect){ .claim = (uint16_t)c, .verdict = CLAIM_HELD };
+			out[count++] =
+				(struct claim_expect){.claim = (uint16_t)c, .verdict = CLAIM_HELD};
 	return count;
 }

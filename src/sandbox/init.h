@@ -5,13 +5,13 @@
 #include <assert.h>
 #include <stdint.h>
 
-/* What a steward tells pid 1 of a box and what comes back. This is the second door of sandbox/, for
- * programs/init alone; both sides are built together, so there is no version.
+/* What a steward tells pid 1 of a box and what comes back. This is the second door of sandbox/,
+ * for programs/init alone; both sides are built together, so there is no version.
  *
- * pid 1 finds four descriptors: the control socket (SEQPACKET, to the steward), the steward's pidfd,
- * the link (SEQPACKET, for the process that becomes the command), and 0, 1, 2 for the command. Its
- * own argv and environment are empty: everything comes as packets on the control socket, whose
- * buffers are never swapped out. */
+ * pid 1 finds four descriptors: the control socket (SEQPACKET, to the steward), the steward's
+ * pidfd, the link (SEQPACKET, for the process that becomes the command), and 0, 1, 2 for the
+ * command. Its own argv and environment are empty: everything comes as packets on the control
+ * socket, whose buffers are never swapped out. */
 enum {
 	INIT_FD_CONTROL = 3,
 	INIT_FD_STEWARD = 4,
@@ -21,9 +21,9 @@ enum {
 
 enum init_packet_type {
 	/* control, steward → box */
-	INIT_BUILD, /* the id maps are written: build the root (native only) */
-	INIT_CHUNK, /* a piece of the start message follows the header */
-	INIT_SIGNAL,/* value: signal for the command's process group */
+	INIT_BUILD,  /* the id maps are written: build the root (native only) */
+	INIT_CHUNK,  /* a piece of the start message follows the header */
+	INIT_SIGNAL, /* value: signal for the command's process group */
 	/* control, box → steward */
 	INIT_FAILED, /* struct err follows: the box could not be built */
 	INIT_EXITED, /* value: wait status of the command; struct init_exit follows */
@@ -48,8 +48,8 @@ struct init_exit {
 #define INIT_START_MAX   (4u * 1024 * 1024) /* twice what execve() takes */
 
 enum init_flag {
-	INIT_NATIVE = 1 << 0,   /* in namespaces of its own; else local: a subreaper on the host */
-	INIT_NESTED = 1 << 1,   /* the command gets a user namespace of its own (ordinary user) */
+	INIT_NATIVE = 1 << 0, /* in namespaces of its own; else local: a subreaper on the host */
+	INIT_NESTED = 1 << 1, /* the command gets a user namespace of its own (ordinary user) */
 	INIT_LANDLOCK = 1 << 2,
 	INIT_PROBE = 1 << 3,
 	INIT_SECCOMP = 1 << 4,
@@ -57,8 +57,8 @@ enum init_flag {
 
 /* Lists of strings in a start message. */
 enum init_list {
-	INIT_CWD,       /* one */
-	INIT_ARGV,      /* may be empty: the box is only tried */
+	INIT_CWD,  /* one */
+	INIT_ARGV, /* may be empty: the box is only tried */
 	INIT_ENVP,
 	INIT_WRITABLE,  /* where Landlock allows writing */
 	INIT_WORKSPACE, /* directories and files the command must be able to write */
@@ -71,14 +71,14 @@ enum init_list {
 /* The head of a start message. Behind it: filter_count instructions of 8 bytes, then the strings of
  * all lists in order, each with its NUL. */
 struct init_start {
-	uint32_t bytes;   /* of the whole message */
-	uint32_t flags;   /* enum init_flag */
-	uint32_t without; /* enum box_without */
+	uint32_t bytes;    /* of the whole message */
+	uint32_t flags;    /* enum init_flag */
+	uint32_t without;  /* enum box_without */
 	uint32_t uid, gid; /* who the command is inside */
 	uint32_t filter_count;
 	uint64_t process_limit;   /* RLIMIT_NPROC to set; 0: left alone */
 	uint64_t process_promise; /* what it may be at most */
-	uint64_t claims;        /* 1 << enum claim: what is to be tried */
+	uint64_t claims;          /* 1 << enum claim: what is to be tried */
 	uint32_t counts[INIT_LIST_COUNT];
 };
 static_assert(sizeof(struct init_start) % 8 == 0, "the filter behind it is aligned");

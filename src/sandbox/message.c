@@ -19,11 +19,11 @@ static uint32_t add_list(struct buf *b, char *const *v)
 	return count;
 }
 
-int box_write_start(struct box *b, enum sandbox_kind kind, const struct box_spec *spec, unsigned flags,
-	const struct seccomp_program *filter, struct err *err)
+int box_write_start(struct box *b, enum sandbox_kind kind, const struct box_spec *spec,
+	unsigned flags, const struct seccomp_program *filter, struct err *err)
 {
 	struct box_lists lists;
-	char *const cwd[] = { (char *)(uintptr_t)spec->cwd, NULL }; /* only read */
+	char *const cwd[] = {(char *)(uintptr_t)spec->cwd, NULL}; /* only read */
 	struct init_start head = {
 		.flags = flags,
 		.without = spec->without,
@@ -56,7 +56,8 @@ int box_write_start(struct box *b, enum sandbox_kind kind, const struct box_spec
 		head.counts[i] = add_list(&b->start, all[i]);
 	box_lists_done(&lists);
 	if (buf_status(&b->start) < 0)
-		return err_set(err, -buf_status(&b->start), "the command's arguments and environment are too long");
+		return err_set(err, -buf_status(&b->start),
+			"the command's arguments and environment are too long");
 	head.bytes = (uint32_t)b->start.len;
 	(void)memcpy(b->start.data, &head, sizeof(head));
 	return 0;

@@ -22,7 +22,8 @@ int sandbox_init(struct err *err)
 
 	if (image >= 0)
 		return 0;
-	r = memfd_sealed("hemra-init", hemra_init_image, (size_t)(hemra_init_image_end - hemra_init_image),
+	r = memfd_sealed("hemra-init", hemra_init_image,
+		(size_t)(hemra_init_image_end - hemra_init_image),
 		/* executable= */ true, &image);
 	if (r < 0)
 		return err_set(err, -r, "make the sealed pid 1 of boxes");

@@ -12,8 +12,8 @@
 #include "ground/terms/plan.h"
 
 /* Boxes. A provider builds one from a spec; pid 1 of the box (hemra-init) tries it with a probe,
- * waits for the word to go, becomes the parent of the command and ends when its control stream ends.
- * All calls are made by one steward; nothing here blocks longer than it says. */
+ * waits for the word to go, becomes the parent of the command and ends when its control stream
+ * ends. All calls are made by one steward; nothing here blocks longer than it says. */
 
 /* Rules that a test leaves out of a box, to see the claim flip that stands on them. Only tests set
  * them: no file, flag or message carries them. */
@@ -26,48 +26,52 @@ enum box_without {
 	BOX_WITHOUT_OWN_PROC = 1 << 5,     /* the host's /proc instead of an own one */
 	BOX_WITHOUT_PROC_SYS = 1 << 6,     /* /proc/sys is not read-only */
 	BOX_WITHOUT_CAPABILITIES = 1 << 7, /* capabilities are not dropped */
-	BOX_WITHOUT_NO_NEW_PRIVS = 1 << 8, /* goes only together with --weaker seccomp and landlock */
+	BOX_WITHOUT_NO_NEW_PRIVS = 1
+				   << 8, /* goes only together with --weaker seccomp and landlock */
 	BOX_WITHOUT_CORE_LIMIT = 1 << 9,
-	BOX_WITHOUT_CLOSING = 1 << 10,     /* a descriptor too many stays open */
-	BOX_WITHOUT_USER = 1 << 11,        /* the command stays uid 0 of the namespace, pid 1 traceable */
-	BOX_WITHOUT_LIMITS = 1 << 12,      /* no limit is set */
-	BOX_WITHOUT_GIT = 1 << 13,         /* git_protected is not honoured */
+	BOX_WITHOUT_CLOSING = 1 << 10, /* a descriptor too many stays open */
+	BOX_WITHOUT_USER = 1 << 11, /* the command stays uid 0 of the namespace, pid 1 traceable */
+	BOX_WITHOUT_LIMITS = 1 << 12, /* no limit is set */
+	BOX_WITHOUT_GIT = 1 << 13,    /* git_protected is not honoured */
 };
 
 /* What to build and run. Everything is borrowed for the call. */
 struct box_spec {
-	const char *name;      /* attempt id, with a suffix for a verifier's box; names cgroups */
-	char *const *argv;     /* the command; argv[0] is looked up in the box's PATH */
-	char *const *envp;     /* the whole environment, values included: goes to pid 1 by pipe */
-	const char *cwd;       /* absolute, in the box */
+	const char *name;  /* attempt id, with a suffix for a verifier's box; names cgroups */
+	char *const *argv; /* the command; argv[0] is looked up in the box's PATH */
+	char *const *envp; /* the whole environment, values included: goes to pid 1 by pipe */
+	const char *cwd;   /* absolute, in the box */
 	const struct plan_mount *mounts; /* in order; targets are made; a source may be a file */
 	size_t mount_count;
-	char *const *covered;  /* host paths (absolute) that must be absent in the box although a mount is their ancestor; may be NULL */
-	char *const *readonly; /* host paths that must be read-only although a writable mount is their ancestor; may be NULL */
+	char *const *
+		covered; /* host paths (absolute) that must be absent in the box although a mount is their ancestor; may be NULL */
+	char *const *
+		readonly; /* host paths that must be read-only although a writable mount is their ancestor; may be NULL */
 	struct plan_limits limits;
-	unsigned weaker;       /* enum weaker */
-	bool git_protected;    /* bind mode: .git/config and hooks beneath writable mounts are read-only */
-	int stdio[3];          /* the box's ends of standard input, output, error; stay the caller's */
-	uid_t owner_uid;       /* who on the host owns files that the box's user makes: sandbox_owner() */
+	unsigned weaker; /* enum weaker */
+	bool git_protected; /* bind mode: .git/config and hooks beneath writable mounts are read-only */
+	int stdio[3];       /* the box's ends of standard input, output, error; stay the caller's */
+	uid_t owner_uid; /* who on the host owns files that the box's user makes: sandbox_owner() */
 	gid_t owner_gid;
-	bool probe_only;       /* doctor: never go; argv may be NULL */
-	unsigned without;      /* enum box_without; 0 but in tests */
+	bool probe_only;  /* doctor: never go; argv may be NULL */
+	unsigned without; /* enum box_without; 0 but in tests */
 };
 
 enum box_report_type {
-	BOX_REPORT_CLAIM,  /* one claim was tried */
-	BOX_REPORT_ARMED,  /* the probe is through: everything came out as expected or claims said otherwise */
+	BOX_REPORT_CLAIM, /* one claim was tried */
+	BOX_REPORT_ARMED, /* the probe is through: everything came out as expected or claims said otherwise */
 	BOX_REPORT_EXEC_FAILED, /* the command could not be executed; error holds code and sentence */
-	BOX_REPORT_FAILED, /* the box could not be built; error holds the sentence */
-	BOX_REPORT_RUNNING,/* the command was executed */
-	BOX_REPORT_EXITED, /* the command's first process ended: wait_status */
-	BOX_REPORT_DEAD,   /* nothing of the box is left; survivors were killed: survivor_count */
+	BOX_REPORT_FAILED,      /* the box could not be built; error holds the sentence */
+	BOX_REPORT_RUNNING,     /* the command was executed */
+	BOX_REPORT_EXITED,      /* the command's first process ended: wait_status */
+	BOX_REPORT_DEAD, /* nothing of the box is left; survivors were killed: survivor_count */
 };
 
-/* Order: CLAIMs, ARMED, RUNNING, EXITED, DEAD. FAILED or EXEC_FAILED comes in the place of what cannot
- * follow any more (a command that is not in the box is told instead of ARMED), then DEAD. DEAD always
- * comes, once, and last, unless the box is freed before; a box that is killed may have no EXITED. The
- * end of the command's first process ends the box: pid 1 kills what it left behind and ends too. */
+/* Order: CLAIMs, ARMED, RUNNING, EXITED, DEAD. FAILED or EXEC_FAILED comes in the place of what
+ * cannot follow any more (a command that is not in the box is told instead of ARMED), then DEAD.
+ * DEAD always comes, once, and last, unless the box is freed before; a box that is killed may
+ * have no EXITED. The end of the command's first process ends the box: pid 1 kills what it left
+ * behind and ends too. */
 struct box_report {
 	enum box_report_type type;
 	struct claim_result claim;
@@ -83,40 +87,47 @@ struct loop;
 typedef void box_report_fn(void *context, const struct box_report *report);
 
 struct sandbox_capabilities {
-	unsigned isolation; /* enum isolation offered as configured */
-	char sentence[256]; /* one plain sentence for doctor */
+	unsigned isolation;                           /* enum isolation offered as configured */
+	char sentence[256];                           /* one plain sentence for doctor */
 	bool limits_memory, limits_pids, limits_cpus; /* enforced, by which means says how */
-	char how[128];      /* "cgroup v1 memory, pids, cpu", "rlimits only" … */
+	char how[128]; /* "cgroup v1 memory, pids, cpu", "rlimits only" … */
 	bool disk_enforced;
 };
 
 struct sandbox_provider {
 	const char *name;
-	/* What is enforced with these limits on this machine by this user. Asks the kernel, no lasting effect. */
-	void (*capabilities)(const struct plan_limits *limits, unsigned weaker, struct sandbox_capabilities *ret);
-	/* Can boxes be made here at all? -errno with a sentence that names the cause (sysctl, AppArmor
-	 * profile, container) and the remedy. */
+	/* What is enforced with these limits on this machine by this user. Asks the kernel, no
+	 * lasting effect. */
+	void (*capabilities)(const struct plan_limits *limits, unsigned weaker,
+		struct sandbox_capabilities *ret);
+	/* Can boxes be made here at all? -errno with a sentence that names the cause (sysctl,
+	 * AppArmor profile, container) and the remedy. */
 	int (*usable)(struct err *err);
-	/* Builds the box and starts its pid 1; reports come through the loop. The fds in spec->stdio may be
-	 * closed by the caller afterwards. -errno with a sentence when it cannot be built. */
-	int (*start)(struct loop *loop, const struct box_spec *spec, box_report_fn *fn, void *context,
-		struct box **ret, struct err *err);
-	/* Removes what boxes of dead stewards left (cgroups); returns how many things were removed. */
+	/* Builds the box and starts its pid 1; reports come through the loop. The fds in
+	 * spec->stdio may be closed by the caller afterwards. -errno with a sentence when it
+	 * cannot be built. */
+	int (*start)(struct loop *loop, const struct box_spec *spec, box_report_fn *fn,
+		void *context, struct box **ret, struct err *err);
+	/* Removes what boxes of dead stewards left (cgroups); returns how many things were
+	 * removed. */
 	int (*sweep)(bool dry_run, struct err *err);
 };
 
 const struct sandbox_provider *sandbox_provider_find(enum sandbox_kind kind);
 
 /* The claims that a box of this spec must prove, and how each must come out. */
-size_t sandbox_expect(enum sandbox_kind kind, const struct box_spec *spec, struct claim_expect *out, size_t room);
+size_t sandbox_expect(
+	enum sandbox_kind kind, const struct box_spec *spec, struct claim_expect *out, size_t room);
 
-void box_go(struct box *b);                /* after BOX_REPORT_ARMED: exec the command */
-void box_signal(struct box *b, int signo); /* to the command's process group; SIGCONT goes first for SIGTERM */
-void box_kill(struct box *b);              /* everything, at once; BOX_REPORT_DEAD follows within a second */
-pid_t box_pid(const struct box *b);        /* pid 1 as the host sees it, for tests and events */
-void box_free(struct box *b);              /* kills and waits (at most 5 s); accepts NULL; removes the cgroup */
+void box_go(struct box *b); /* after BOX_REPORT_ARMED: exec the command */
+void box_signal(struct box *b,
+	int signo);           /* to the command's process group; SIGCONT goes first for SIGTERM */
+void box_kill(struct box *b); /* everything, at once; BOX_REPORT_DEAD follows within a second */
+pid_t box_pid(const struct box *b); /* pid 1 as the host sees it, for tests and events */
+void box_free(struct box *b); /* kills and waits (at most 5 s); accepts NULL; removes the cgroup */
 
-/* Who owns, on the host, what the box's user makes: for root a subordinate id, else the operator. */
+/* Who owns, on the host, what the box's user makes: for root a subordinate id, else the
+ * operator. */
 void sandbox_owner(enum sandbox_kind kind, uid_t *ret_uid, gid_t *ret_gid);
 
 /* Prepares what every box shares (the sealed pid 1); call once in the nursery. */

@@ -44,6 +44,8 @@ static int push(struct tree *t, const char *name, struct err *err)
 
 	if (fd < 0 && errno == EACCES && t->removing && fchmodat(parent, name, 0700, 0) == 0)
 		fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == EACCES && !t->removing)
+		return 0; /* closed by its owner: counted as nothing */
 	if (fd < 0)
 		return err_set(err, errno, "open directory '%s'", name);
 	if (t->removing)

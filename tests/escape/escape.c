@@ -41,7 +41,7 @@ static void set_up(const struct row *row, const struct stage *s, bool is_twin)
 	static char *covered[2];
 
 	rig_init(&r, SANDBOX_NATIVE);
-	mounts[0] = (struct plan_mount){ s->workspace, (char *)(uintptr_t)"/workspace", true };
+	mounts[0] = (struct plan_mount){s->workspace, (char *)(uintptr_t) "/workspace", true};
 	covered[0] = s->store;
 	r.spec.mounts = mounts;
 	r.spec.mount_count = 1;
@@ -57,7 +57,8 @@ static void set_up(const struct row *row, const struct stage *s, bool is_twin)
 	rig_shell(&r, row->script);
 }
 
-static bool run_box(const struct row *row, const struct stage *s, bool is_twin, char *why, size_t room)
+static bool run_box(
+	const struct row *row, const struct stage *s, bool is_twin, char *why, size_t room)
 {
 	set_up(row, s, is_twin);
 	if (rig_run(&r) < 0 || r.failed || r.exec_failed) {
@@ -75,7 +76,9 @@ static bool claim_is(const struct row *row, enum claim_verdict wanted, char *why
 	if (row->claim == CLAIM_COUNT || (c != NULL && c->verdict == wanted))
 		return true;
 	(void)snprintf(why, room, "claim %s: %s, part %d, detail %d", claim_name(row->claim),
-		c == NULL ? "not reported" : c->verdict == CLAIM_HELD ? "held" : "broken",
+		c == NULL                  ? "not reported"
+		: c->verdict == CLAIM_HELD ? "held"
+					   : "broken",
 		c != NULL ? c->part : 0, c != NULL ? c->detail : 0);
 	return false;
 }
@@ -84,7 +87,8 @@ static bool run_row(const struct row *row, const struct stage *s, char *why, siz
 {
 	unsigned who = geteuid() == 0 ? FOR_ROOT : FOR_USER;
 
-	if (!run_box(row, s, /* is_twin= */ false, why, room) || !claim_is(row, CLAIM_HELD, why, room))
+	if (!run_box(row, s, /* is_twin= */ false, why, room) ||
+		!claim_is(row, CLAIM_HELD, why, room))
 		return false;
 	if (strcmp(r.output, row->refused) != 0) {
 		(void)snprintf(why, room, "refused box printed '%.200s%.100s'", r.output, r.errors);
@@ -118,7 +122,8 @@ static int run_rows(const struct stage *s)
 
 		printf("%s %u - %s, %s%s%s\n", ok ? "ok" : "not ok", ++number, row->name,
 			who == FOR_ROOT ? "root" : "user",
-			(row->twin & who) == 0 ? " # no twin: " : "", (row->twin & who) == 0 ? row->no_twin : "");
+			(row->twin & who) == 0 ? " # no twin: " : "",
+			(row->twin & who) == 0 ? row->no_twin : "");
 		if (!ok)
 			printf("# %s\n", why);
 		failed += !ok;
@@ -126,12 +131,12 @@ static int run_rows(const struct stage *s)
 	return failed;
 }
 
-/* A network of our own: lo up, and a default route by it that leads nowhere. What would leave in the
- * twin stays in here. */
+/* A network of our own: lo up, and a default route by it that leads nowhere. What would leave in
+ * the twin stays in here. */
 static bool enter_network(void)
 {
-	struct rtentry route = { .rt_flags = RTF_UP, .rt_dev = (char *)(uintptr_t)"lo" };
-	struct sockaddr_in any = { .sin_family = AF_INET };
+	struct rtentry route = {.rt_flags = RTF_UP, .rt_dev = (char *)(uintptr_t) "lo"};
+	struct sockaddr_in any = {.sin_family = AF_INET};
 	autoclose int fd = -1;
 
 	if (ns_leave(CLONE_NEWNET) < 0 || ns_loopback_up() < 0)
@@ -145,7 +150,7 @@ static bool enter_network(void)
 /* A socket of the "host", for the rows about sockets. */
 static int open_listener(const char *path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
@@ -157,7 +162,7 @@ static int open_listener(const char *path)
 
 static int run_stage(bool as_user)
 {
-	struct stage s = { .workspace = place_make(), .home = place_make() };
+	struct stage s = {.workspace = place_make(), .home = place_make()};
 	int failed, listener;
 
 	s.store = place_path(s.workspace, "store");

@@ -15,14 +15,14 @@ enum {
 /* One attempt. */
 struct row {
 	const char *name;
-	const char *script;   /* /bin/sh, in the workspace */
-	const char *refused;  /* what it prints in a box that holds */
-	const char *works;    /* and in its twin */
-	unsigned without;     /* enum box_without of the twin */
-	unsigned weaker;      /* enum weaker of the twin */
-	enum claim claim;     /* CLAIM_COUNT: no claim is about it */
-	unsigned twin;        /* for whom the twin is run */
-	const char *no_twin;  /* why not for the others */
+	const char *script;  /* /bin/sh, in the workspace */
+	const char *refused; /* what it prints in a box that holds */
+	const char *works;   /* and in its twin */
+	unsigned without;    /* enum box_without of the twin */
+	unsigned weaker;     /* enum weaker of the twin */
+	enum claim claim;    /* CLAIM_COUNT: no claim is about it */
+	unsigned twin;       /* for whom the twin is run */
+	const char *no_twin; /* why not for the others */
 	uint64_t limit_pids;
 };
 

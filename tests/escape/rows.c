@@ -7,13 +7,14 @@
 
 #define PY(code) "python3 -c '" code "' 2>&1 | tail -n 1"
 
-/* Calls by number: x86-64's below 334, the common ones above. Prints the errno's name or "worked". */
+/* Calls by number: x86-64's below 334, the common ones above. Prints the errno's name or
+ * "worked". */
 #define CALL(arguments)                                                                            \
-	PY("import ctypes,errno;l=ctypes.CDLL(None,use_errno=True);r=l.syscall(" arguments             \
+	PY("import ctypes,errno;l=ctypes.CDLL(None,use_errno=True);r=l.syscall(" arguments         \
 	   ");print(\"worked\" if r>=0 else errno.errorcode[ctypes.get_errno()])")
 
 #define CONNECT(family, address)                                                                   \
-	PY("import socket,errno;s=socket.socket(socket." family ",socket.SOCK_STREAM);"                \
+	PY("import socket,errno;s=socket.socket(socket." family ",socket.SOCK_STREAM);"            \
 	   "s.setblocking(False);e=s.connect_ex((\"" address "\",443));print(errno.errorcode[e])")
 
 /* clang-format off */

@@ -17,7 +17,7 @@ def main():
     words = [program, "--quiet", "--enable=warning,portability", "--std=c11", "--language=c", "-j2",
              "--inline-suppr", "--suppressions-list=" + os.path.join(os.path.dirname(os.path.abspath(__file__)), "cppcheck.txt"),
              "--template={file}\t{line}\t{id}: {message}", "-I", "src", "-D_GNU_SOURCE", "-D__linux__", "-D__x86_64__",
-             '-DHEMRA_VERSION=""', "--library=gnu,posix"]
+             '-DHEMRA_VERSION=""']
     if options.build:
         cache = os.path.join(os.path.abspath(options.build), "lint-cppcheck")
         os.makedirs(cache, exist_ok=True)

@@ -49,19 +49,24 @@ int err_say(struct err *e, int code, const char *format, ...)
 
 int err_add(struct err *e, const char *format, ...)
 {
-	char before[sizeof(e->text)];
 	char after[sizeof(e->text)];
 	va_list args;
-	int n;
+	size_t used, left;
 
 	if (e == NULL)
 		return -EIO;
 	(void)memcpy(after, e->text, sizeof(after));
 	va_start(args, format);
-	(void)vsnprintf(before, sizeof(before), format, args);
+	(void)vsnprintf(e->text, sizeof(e->text), format, args);
 	va_end(args);
-	n = snprintf(e->text, sizeof(e->text), "%s: ", before);
-	if (n > 0 && (size_t)n < sizeof(e->text))
-		(void)snprintf(e->text + n, sizeof(e->text) - (size_t)n, "%s", after);
+	used = strlen(e->text);
+	left = sizeof(e->text) - 1 - used;
+	if (left > 2) {
+		size_t rest = strnlen(after, left - 2);
+
+		(void)memcpy(e->text + used, ": ", 2);
+		(void)memcpy(e->text + used + 2, after, rest);
+		e->text[used + 2 + rest] = '\0';
+	}
 	return -e->code;
 }

@@ -25,19 +25,19 @@
 #include "ground/kernel/files.h"
 #include "ground/kernel/process.h"
 
-#define ROOT        "/sys/fs/cgroup"
-#define PERIOD_US   100000 /* the kernel's default for cpu bandwidth */
-#define UNLIMITED   (1ULL << 62) /* v1 prints "no limit" as the largest multiple of a page */
-#define PATH_BYTES  1024
+#define ROOT       "/sys/fs/cgroup"
+#define PERIOD_US  100000       /* the kernel's default for cpu bandwidth */
+#define UNLIMITED  (1ULL << 62) /* v1 prints "no limit" as the largest multiple of a page */
+#define PATH_BYTES 1024
 
 static const struct {
-	const char *controller;    /* its name in /proc/self/cgroup; "" for cgroup2 */
-	const char *directory;     /* where it is mounted */
+	const char *controller; /* its name in /proc/self/cgroup; "" for cgroup2 */
+	const char *directory;  /* where it is mounted */
 } parts[CGROUP_PART_COUNT] = {
-	[CGROUP_UNIFIED] = { "", ROOT "/unified" },
-	[CGROUP_MEMORY] = { "memory", ROOT "/memory" },
-	[CGROUP_PIDS] = { "pids", ROOT "/pids" },
-	[CGROUP_CPU] = { "cpu", ROOT "/cpu" },
+	[CGROUP_UNIFIED] = {"", ROOT "/unified"},
+	[CGROUP_MEMORY] = {"memory", ROOT "/memory"},
+	[CGROUP_PIDS] = {"pids", ROOT "/pids"},
+	[CGROUP_CPU] = {"cpu", ROOT "/cpu"},
 };
 
 static bool is_mounted(const char *path, unsigned long magic)
@@ -61,14 +61,16 @@ static bool find_path(const char *text, const char *controller, char *out, size_
 	for (const char *line = text; *line != '\0';) {
 		const char *end = strchrnul(line, '\n');
 		const char *list = memchr(line, ':', (size_t)(end - line));
-		const char *path = list != NULL ? memchr(list + 1, ':', (size_t)(end - list - 1)) : NULL;
+		const char *path =
+			list != NULL ? memchr(list + 1, ':', (size_t)(end - list - 1)) : NULL;
 		bool found = path != NULL && wanted == 0 && path == list + 1;
 
 		for (const char *p = list; path != NULL && wanted > 0 && p < path && !found;) {
 			const char *comma = memchr(p + 1, ',', (size_t)(path - p - 1));
 			const char *stop = comma != NULL ? comma : path;
 
-			found = (size_t)(stop - p - 1) == wanted && memcmp(p + 1, controller, wanted) == 0;
+			found = (size_t)(stop - p - 1) == wanted &&
+				memcmp(p + 1, controller, wanted) == 0;
 			p = stop;
 		}
 		if (found && (size_t)(end - path) < room) {
@@ -143,8 +145,8 @@ static bool has_word(const char *text, const char *word)
 /* cgroup2: passes the controllers on to the groups beneath base, as far as it goes. */
 static void pass_controllers_on(struct cgroup *c)
 {
-	static const char *const names[] = { "+memory", "+pids", "+cpu" };
-	bool *const can[] = { &c->can_memory, &c->can_pids, &c->can_cpu };
+	static const char *const names[] = {"+memory", "+pids", "+cpu"};
+	bool *const can[] = {&c->can_memory, &c->can_pids, &c->can_cpu};
 	char text[256] = "";
 	int base = c->base[CGROUP_UNIFIED];
 
@@ -153,7 +155,8 @@ static void pass_controllers_on(struct cgroup *c)
 			return;
 		for (size_t i = 0; i < array_count(names); i++) {
 			*can[i] = has_word(text, names[i] + 1);
-			if (!*can[i] && round == 0) /* what does not work shows in the second round */
+			if (!*can[i] &&
+				round == 0) /* what does not work shows in the second round */
 				(void)file_write_text(base, "cgroup.subtree_control", names[i]);
 		}
 	}
@@ -242,7 +245,8 @@ static int limit_v2(struct cgroup *c, const struct cgroup_limits *l)
 static void watch_oom(struct cgroup *c)
 {
 	char text[64];
-	autoclose int control = openat(c->dir[CGROUP_MEMORY], "memory.oom_control", O_RDONLY | O_CLOEXEC);
+	autoclose int control =
+		openat(c->dir[CGROUP_MEMORY], "memory.oom_control", O_RDONLY | O_CLOEXEC);
 	autoclose int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 
 	if (control < 0 || fd < 0)
@@ -259,7 +263,8 @@ static int limit_v1(struct cgroup *c, const struct cgroup_limits *l)
 	if (l->memory_bytes > 0 && c->can_memory) {
 		r = make_dir(c, CGROUP_MEMORY);
 		if (r == 0)
-			r = write_number(c->dir[CGROUP_MEMORY], "memory.limit_in_bytes", l->memory_bytes);
+			r = write_number(
+				c->dir[CGROUP_MEMORY], "memory.limit_in_bytes", l->memory_bytes);
 		if (r == 0) { /* memory and swap together; not there without swap accounting */
 			(void)write_number(c->dir[CGROUP_MEMORY], "memory.memsw.limit_in_bytes",
 				l->memory_bytes);
@@ -348,7 +353,9 @@ static int check_number(const struct cgroup *c, enum cgroup_part v1, const char 
 		return (int)n;
 	value = strtoull(text, NULL, 10); /* "max" gives 0 */
 	/* memory is rounded down to whole pages */
-	return value > 0 && value <= wanted && wanted - value < 65536 && value < UNLIMITED ? 0 : -ERANGE;
+	return value > 0 && value <= wanted && wanted - value < 65536 && value < UNLIMITED
+		       ? 0
+		       : -ERANGE;
 }
 
 int cgroup_check_memory(const struct cgroup *c, pid_t pid, uint64_t bytes)
@@ -356,7 +363,8 @@ int cgroup_check_memory(const struct cgroup *c, pid_t pid, uint64_t bytes)
 	enum cgroup_part part = c->dir[CGROUP_MEMORY] >= 0 ? CGROUP_MEMORY : CGROUP_UNIFIED;
 	int r = check_member(c, part, pid);
 
-	return r < 0 ? r : check_number(c, CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", bytes);
+	return r < 0 ? r
+		     : check_number(c, CGROUP_MEMORY, "memory.limit_in_bytes", "memory.max", bytes);
 }
 
 int cgroup_check_pids(const struct cgroup *c, pid_t pid, uint64_t count)
@@ -369,8 +377,9 @@ int cgroup_check_pids(const struct cgroup *c, pid_t pid, uint64_t count)
 
 int cgroup_kill(const struct cgroup *c)
 {
-	int r = c->dir[CGROUP_UNIFIED] < 0 ? -EOPNOTSUPP :
-					     file_write_text(c->dir[CGROUP_UNIFIED], "cgroup.kill", "1");
+	int r = c->dir[CGROUP_UNIFIED] < 0
+			? -EOPNOTSUPP
+			: file_write_text(c->dir[CGROUP_UNIFIED], "cgroup.kill", "1");
 
 	return r == -ENOENT ? -EOPNOTSUPP : r;
 }
@@ -410,9 +419,10 @@ void cgroup_close(struct cgroup *c, int timeout_ms)
 	for (int i = 0; i < CGROUP_PART_COUNT; i++) {
 		/* A dead process leaves its group a moment after it was reaped. */
 		for (int left = timeout_ms; c->dir[i] >= 0; left--) {
-			struct timespec pause = { .tv_nsec = 1000000 };
+			struct timespec pause = {.tv_nsec = 1000000};
 
-			if (unlinkat(c->base[i], c->name, AT_REMOVEDIR) == 0 || errno != EBUSY || left <= 0)
+			if (unlinkat(c->base[i], c->name, AT_REMOVEDIR) == 0 || errno != EBUSY ||
+				left <= 0)
 				break;
 			(void)nanosleep(&pause, NULL);
 		}

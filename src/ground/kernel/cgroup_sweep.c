@@ -20,11 +20,11 @@
 #include "ground/kernel/files.h"
 #include "ground/kernel/process.h"
 
-#define DEPTH_MAX  12
-#define EMPTY_MS   1000
+#define DEPTH_MAX 12
+#define EMPTY_MS  1000
 
 /* Of a machine whose root is not cgroup2 itself. "cpu" may be a link to "cpu,cpuacct". */
-static const char *const hierarchies[] = { "unified", "memory", "pids", "cpu/." };
+static const char *const hierarchies[] = {"unified", "memory", "pids", "cpu/."};
 
 /* "hemra-NAME-PID-STARTTIME" */
 static bool is_orphan(const char *name)
@@ -58,7 +58,7 @@ static void kill_members(int dir)
 
 static bool remove_group(int parent, const char *name)
 {
-	struct timespec pause = { .tv_nsec = 1000000 };
+	struct timespec pause = {.tv_nsec = 1000000};
 
 	for (int left = EMPTY_MS; left > 0; left--) {
 		autoclose int dir = -1;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening beneath a directory, removing trees, reading and writing control files.
  *
- * How removal works: depth first over a fixed stack of open directories. Entries are read in batches;
- * before going down, the place behind the entry is remembered, and reading goes on from there after
- * coming up. What lies deeper than the stack is renamed into the topmost directory, where the walk
- * meets it again at depth one: the tree gets flatter with every move, so this ends. A directory that
- * is not empty at the end of its list (some file systems skip entries when others are removed) is
- * read again from the start as long as that removes something.
- */
+ * How removal works: depth first over a fixed stack of open directories. Entries are read in
+ * batches; before going down, the place behind the entry is remembered, and reading goes on from
+ * there after coming up. What lies deeper than the stack is renamed into the topmost directory,
+ * where the walk meets it again at depth one: the tree gets flatter with every move, so this
+ * ends. A directory that is not empty at the end of its list (some file systems skip entries
+ * when others are removed) is read again from the start as long as that removes something.
+ * */
 
 #include "ground/kernel/files.h"
 
@@ -64,9 +64,9 @@ int file_open_strict(int dirfd, const char *path, int flags, mode_t mode, int *r
 
 struct level {
 	int fd;
-	off_t next;      /* where reading goes on */
-	size_t removed;  /* entries removed since the last read from the start */
-	char name[256];  /* in the level above */
+	off_t next;     /* where reading goes on */
+	size_t removed; /* entries removed since the last read from the start */
+	char name[256]; /* in the level above */
 };
 
 struct removal {
@@ -114,7 +114,8 @@ static int open_for_removal(int dirfd, const char *name, bool is_top)
 
 	r = open_dir(dirfd, name, O_RDONLY, is_top, &fd);
 	if (r == 0) {
-		/* in a directory that may not be written nothing can be removed; it is ours or it fails there */
+		/* in a directory that may not be written nothing can be removed; it is ours or
+		 * it fails there */
 		if (fstat(fd, &st) == 0 && (st.st_mode & S_IRWXU) != S_IRWXU)
 			(void)fchmod(fd, 0700);
 		return fd;
@@ -139,8 +140,8 @@ static int move_up(struct removal *w, const char *name)
 
 	do {
 		(void)snprintf(fresh, sizeof(fresh), ".hemra-removing-%u", w->moved_count++);
-		r = (int)syscall(__NR_renameat2, w->levels[w->depth - 1].fd, name, w->levels[0].fd, fresh,
-			1u /* RENAME_NOREPLACE */);
+		r = (int)syscall(__NR_renameat2, w->levels[w->depth - 1].fd, name, w->levels[0].fd,
+			fresh, 1u /* RENAME_NOREPLACE */);
 	} while (r < 0 && errno == EEXIST);
 	if (r < 0)
 		return -errno;
@@ -161,7 +162,7 @@ static void descend(struct removal *w, const char *name)
 		note(w, move_up(w, name));
 		return;
 	}
-	w->levels[w->depth] = (struct level){ .fd = fd };
+	w->levels[w->depth] = (struct level){.fd = fd};
 	(void)snprintf(w->levels[w->depth].name, sizeof(w->levels[0].name), "%s", name);
 	w->depth++;
 }
@@ -213,7 +214,7 @@ static void ascend(struct removal *w, int top, const char *top_name)
 
 int file_remove_tree(int dirfd, const char *name)
 {
-	struct removal w = { 0 };
+	struct removal w = {0};
 	int fd;
 
 	if (unlinkat(dirfd, name, 0) == 0)
@@ -223,12 +224,14 @@ int file_remove_tree(int dirfd, const char *name)
 	fd = open_for_removal(dirfd, name, /* is_top= */ true);
 	if (fd < 0)
 		return fd;
-	w.levels[0] = (struct level){ .fd = fd };
+	w.levels[0] = (struct level){.fd = fd};
 	w.depth = 1;
 	while (w.depth > 0) {
 		struct level *l = &w.levels[w.depth - 1];
-		ssize_t n = lseek(l->fd, l->next, SEEK_SET) < 0 ? -1 :
-			    syscall(__NR_getdents64, l->fd, w.batch.bytes, sizeof(w.batch.bytes));
+		ssize_t n = lseek(l->fd, l->next, SEEK_SET) < 0
+				    ? -1
+				    : syscall(__NR_getdents64, l->fd, w.batch.bytes,
+					      sizeof(w.batch.bytes));
 
 		if (n < 0)
 			note(&w, -errno);

@@ -12,8 +12,8 @@ struct idmap {
 	uint32_t inside, outside, count;
 };
 
-/* Writes the map of a process's new user namespace: one line for users, one for groups. pid 0 is the
- * caller itself. deny_setgroups must be set by whoever has no CAP_SETGID outside. */
+/* Writes the map of a process's new user namespace: one line for users, one for groups. pid 0 is
+ * the caller itself. deny_setgroups must be set by whoever has no CAP_SETGID outside. */
 int idmap_write(pid_t pid, const struct idmap *uids, const struct idmap *gids, bool deny_setgroups);
 
 /* A user namespace that nobody lives in, as a descriptor for mount_map_ids(): what the disk says is

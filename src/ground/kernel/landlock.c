@@ -29,8 +29,8 @@ enum {
 
 /* The rights that make sense for something that is not a directory; others give EINVAL. */
 #define FILE_RIGHTS                                                                                \
-	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | \
-		LANDLOCK_FS_TRUNCATE | LANDLOCK_FS_IOCTL_DEV)
+	(LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE |                              \
+		LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_FS_TRUNCATE | LANDLOCK_FS_IOCTL_DEV)
 
 int landlock_abi(void)
 {
@@ -41,7 +41,7 @@ int landlock_abi(void)
 
 static struct ruleset_attr known_rights(int abi)
 {
-	struct ruleset_attr known = { .handled_access_fs = LANDLOCK_FS_ALL };
+	struct ruleset_attr known = {.handled_access_fs = LANDLOCK_FS_ALL};
 
 	if (abi < 2)
 		known.handled_access_fs &= ~(uint64_t)LANDLOCK_ACCESS_FS_REFER;
@@ -58,7 +58,7 @@ static struct ruleset_attr known_rights(int abi)
 
 static int add_path(int ruleset, const struct landlock_path *row, uint64_t handled)
 {
-	struct landlock_path_beneath_attr rule = { .parent_fd = row->fd };
+	struct landlock_path_beneath_attr rule = {.parent_fd = row->fd};
 	struct stat st;
 
 	if (row->fd < 0)
@@ -77,7 +77,7 @@ static int add_path(int ruleset, const struct landlock_path *row, uint64_t handl
 
 static int add_port(int ruleset, const struct landlock_port *row, uint64_t handled)
 {
-	struct port_attr rule = { .allowed_access = row->access & handled, .port = row->port };
+	struct port_attr rule = {.allowed_access = row->access & handled, .port = row->port};
 
 	if (rule.allowed_access == 0)
 		return 0;

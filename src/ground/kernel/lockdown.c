@@ -37,6 +37,7 @@ static const struct seccomp_rule both_may[] = {
 	SECCOMP_ALLOW(close),
 	SECCOMP_ALLOW(splice),
 	SECCOMP_ALLOW(tee),
+	SECCOMP_ALLOW(pipe2),
 	SECCOMP_ALLOW(recvfrom),
 	SECCOMP_ALLOW(sendto),
 	SECCOMP_ALLOW(recvmsg),

@@ -21,7 +21,8 @@ static int configure(int fs, const struct mount_option *options)
 	return fsconfig(fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0 ? -errno : 0;
 }
 
-int mount_new(const char *type, const struct mount_option *options, unsigned attributes, int *ret_fd)
+int mount_new(
+	const char *type, const struct mount_option *options, unsigned attributes, int *ret_fd)
 {
 	autoclose int fs = fsopen(type, FSOPEN_CLOEXEC);
 	int fd, r;
@@ -51,16 +52,18 @@ int mount_copy(int dirfd, const char *path, int *ret_fd)
 
 int mount_change(int fd, unsigned set, unsigned clear)
 {
-	struct mount_attr attr = { .attr_set = set, .attr_clr = clear, .propagation = MS_PRIVATE };
+	struct mount_attr attr = {.attr_set = set, .attr_clr = clear, .propagation = MS_PRIVATE};
 
-	return mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0 ? -errno : 0;
+	return mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0 ? -errno
+											    : 0;
 }
 
 int mount_map_ids(int fd, int userns_fd)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns_fd };
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)userns_fd};
 
-	return mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0 ? -errno : 0;
+	return mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) < 0 ? -errno
+											    : 0;
 }
 
 int mount_attach(int fd, int dirfd, const char *path)
@@ -70,7 +73,7 @@ int mount_attach(int fd, int dirfd, const char *path)
 
 int mount_change_at(const char *path, unsigned set, unsigned clear)
 {
-	struct mount_attr attr = { .attr_set = set, .attr_clr = clear };
+	struct mount_attr attr = {.attr_set = set, .attr_clr = clear};
 
 	return mount_setattr(AT_FDCWD, path, 0, &attr, sizeof(attr)) < 0 ? -errno : 0;
 }

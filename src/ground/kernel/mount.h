@@ -13,10 +13,11 @@ struct mount_option {
 };
 
 /* A new file system. attributes: MOUNT_ATTR_…; options end with a row whose name is NULL. */
-int mount_new(const char *type, const struct mount_option *options, unsigned attributes, int *ret_fd);
+int mount_new(
+	const char *type, const struct mount_option *options, unsigned attributes, int *ret_fd);
 
-/* A private copy of the mount tree at path (beneath dirfd; "" means dirfd itself). It may be changed
- * with mount_change() without touching the original. Symbolic links are followed. */
+/* A private copy of the mount tree at path (beneath dirfd; "" means dirfd itself). It may be
+ * changed with mount_change() without touching the original. Symbolic links are followed. */
 int mount_copy(int dirfd, const char *path, int *ret_fd);
 
 /* Sets attributes on the tree of a mount, submounts included, and cuts its propagation. */

@@ -20,7 +20,8 @@ static pid_t clone_classic(uint64_t flags, int *ret_pidfd)
 {
 	int pidfd = -1;
 	/* The third argument is where the pidfd goes, on x86-64 and aarch64 alike. */
-	long pid = syscall(__NR_clone, (unsigned long)(flags | CLONE_PIDFD | SIGCHLD), 0UL, &pidfd, 0UL, 0UL);
+	long pid = syscall(
+		__NR_clone, (unsigned long)(flags | CLONE_PIDFD | SIGCHLD), 0UL, &pidfd, 0UL, 0UL);
 
 	if (pid < 0)
 		return -errno;
@@ -65,7 +66,7 @@ int ns_leave(int flags)
 
 int ns_loopback_up(void)
 {
-	struct ifreq request = { .ifr_name = "lo" };
+	struct ifreq request = {.ifr_name = "lo"};
 	autoclose int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)

@@ -40,7 +40,7 @@ static int status_of(const siginfo_t *info)
 
 int pidfd_reap(int fd, bool block, int *ret_status)
 {
-	siginfo_t info = { 0 };
+	siginfo_t info = {0};
 
 	while (waitid(P_PIDFD, (id_t)fd, &info, WEXITED | (block ? 0 : WNOHANG)) < 0)
 		if (errno != EINTR)
@@ -53,7 +53,7 @@ int pidfd_reap(int fd, bool block, int *ret_status)
 
 int pidfd_wait(int fd, int timeout_ms)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct pollfd p = {.fd = fd, .events = POLLIN};
 	int n;
 
 	do

@@ -14,7 +14,8 @@ int pidfd_kill(int fd, int signo);    /* -ESRCH when it ended and was reaped */
  * -ECHILD when it is not ours or was reaped. */
 int pidfd_reap(int fd, bool block, int *ret_status);
 
-/* Waits until the process ended (it need not be a child; it is not reaped). 0, -ETIMEDOUT, -errno. */
+/* Waits until the process ended (it need not be a child; it is not reaped). 0, -ETIMEDOUT,
+ * -errno. */
 int pidfd_wait(int fd, int timeout_ms);
 
 #endif

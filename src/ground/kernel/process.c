@@ -47,8 +47,8 @@ int process_die_with_parent(void)
 
 int process_drop_capabilities(uint64_t keep)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct sets[2] = { { 0 } };
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[2] = {{0}};
 
 	for (int i = 0; i < 2; i++)
 		sets[i].permitted = sets[i].effective = (uint32_t)(keep >> (32 * i));
@@ -66,8 +66,8 @@ int process_drop_capabilities(uint64_t keep)
 
 bool process_has_capabilities(uint64_t wanted)
 {
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct sets[2] = { { 0 } };
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[2] = {{0}};
 	uint64_t have;
 
 	if (syscall(__NR_capget, &header, sets) < 0)
@@ -112,7 +112,7 @@ int process_be_subreaper(void)
 
 int process_limit(int resource, uint64_t value)
 {
-	struct rlimit limit = { .rlim_cur = value, .rlim_max = value };
+	struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
 
 	return setrlimit((__rlimit_resource_t)resource, &limit) < 0 ? -errno : 0;
 }

@@ -32,7 +32,8 @@ int process_be_subreaper(void);
 
 int process_limit(int resource, uint64_t value); /* soft and hard; RLIM_INFINITY */
 
-/* When the process started, in clock ticks since boot: with its pid it names one process for ever. */
+/* When the process started, in clock ticks since boot: with its pid it names one process for
+ * ever. */
 int process_start_time(pid_t pid, uint64_t *ret_ticks);
 
 #endif

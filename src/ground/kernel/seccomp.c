@@ -76,8 +76,8 @@ static bool has_condition(const struct seccomp_rule *r)
 }
 
 /* Compares one half; a mismatch jumps over what is left of the row. */
-static void emit_half(struct seccomp_program *p, size_t offset, uint32_t mask, uint32_t value,
-	unsigned end)
+static void emit_half(
+	struct seccomp_program *p, size_t offset, uint32_t mask, uint32_t value, unsigned end)
 {
 	if (mask == 0)
 		return;
@@ -88,8 +88,8 @@ static void emit_half(struct seccomp_program *p, size_t offset, uint32_t mask, u
 			BPF_JMP | BPF_JEQ | BPF_K, value, 0, (uint8_t)(end - p->count - 1)));
 }
 
-static void emit_condition(struct seccomp_program *p, unsigned arg, uint64_t mask, uint64_t value,
-	unsigned end)
+static void emit_condition(
+	struct seccomp_program *p, unsigned arg, uint64_t mask, uint64_t value, unsigned end)
 {
 	size_t offset = offsetof(struct seccomp_data, args) + 8 * arg;
 
@@ -127,8 +127,8 @@ static int emit_block(struct seccomp_program *p, const struct seccomp_rule *rows
 	return 0;
 }
 
-int seccomp_build(struct seccomp_program *ret, const struct seccomp_rule *rules, size_t count,
-	int otherwise)
+int seccomp_build(
+	struct seccomp_program *ret, const struct seccomp_rule *rules, size_t count, int otherwise)
 {
 	ret->count = 0;
 	emit_load(ret, offsetof(struct seccomp_data, arch));

@@ -10,17 +10,18 @@
 /* System call filters from tables, assembled by us so that they can be built before a clone and
  * installed after it without a library.
  *
- * Rows are tried in order; the first whose number and condition match decides: error 0 lets the call
- * through, any other is its errno. What no row matches gets `otherwise` of seccomp_build(). A call of
- * a foreign architecture and, on x86-64, of x32 gets ENOSYS before any row is looked at. Nothing is
- * ever killed: runtimes probe. A row for an int argument (a socket family, an ioctl number) uses
- * SECCOMP_INT as its mask, since the kernel ignores the upper half of the register. */
+ * Rows are tried in order; the first whose number and condition match decides: error 0 lets the
+ * call through, any other is its errno. What no row matches gets `otherwise` of seccomp_build().
+ * A call of a foreign architecture and, on x86-64, of x32 gets ENOSYS before any row is looked
+ * at. Nothing is ever killed: runtimes probe. A row for an int argument (a socket family, an
+ * ioctl number) uses SECCOMP_INT as its mask, since the kernel ignores the upper half of the
+ * register. */
 struct seccomp_rule {
-	int nr;         /* __NR_…, or SECCOMP_NR_ABSENT: the row is skipped */
-	uint16_t error; /* 0: allowed */
-	uint8_t arg;    /* which argument the condition looks at, 0 to 5 */
-	uint64_t mask;  /* 0: no condition */
-	uint64_t value; /* the row matches when (argument & mask) == value */
+	int nr;           /* __NR_…, or SECCOMP_NR_ABSENT: the row is skipped */
+	uint16_t error;   /* 0: allowed */
+	uint8_t arg;      /* which argument the condition looks at, 0 to 5 */
+	uint64_t mask;    /* 0: no condition */
+	uint64_t value;   /* the row matches when (argument & mask) == value */
 	uint8_t also_arg; /* a second condition of the same form; both must hold */
 	uint64_t also_mask;
 	uint64_t also_value;
@@ -82,8 +83,8 @@ struct seccomp_program {
 
 /* otherwise: what a call that no row names gets, an errno or 0 (allowed). -E2BIG when the table is
  * too long, -EINVAL for a row that could never match. */
-int seccomp_build(struct seccomp_program *ret, const struct seccomp_rule *rules, size_t count,
-	int otherwise);
+int seccomp_build(
+	struct seccomp_program *ret, const struct seccomp_rule *rules, size_t count, int otherwise);
 
 /* For this thread and what it starts; needs no_new_privs. -errno. */
 int seccomp_install(const struct seccomp_program *p);

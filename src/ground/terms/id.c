@@ -13,7 +13,7 @@ static const char alphabet[] = "0123456789abcdefghjkmnpqrstvwxyz";
  * early, so that a person can still tell them apart by a few characters. True when they overflowed. */
 static bool step(uint8_t random[10])
 {
-	uint8_t add[10] = { 0 };
+	uint8_t add[10] = {0};
 	unsigned carry = 1; /* at least one */
 
 	rand_bytes(add + 2, 8);

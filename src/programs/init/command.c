@@ -63,12 +63,16 @@ int command_find(const struct start *s, char *out, size_t room, struct err *err)
 	if (strchr(name, '/') != NULL) {
 		(void)snprintf(out, room, "%s", name);
 		r = strlen(name) >= room ? -ENAMETOOLONG : may_execute(out);
-		return r < 0 ? err_set(err, -r, "the command '%s' cannot be executed in the box", name) : 0;
+		return r < 0 ? err_set(err, -r, "the command '%s' cannot be executed in the box",
+				       name)
+			     : 0;
 	}
 	r = name[0] == '\0' ? -ENOENT : find_in_path(name, path, out, room);
 	if (r == -ENOENT)
-		return err_say(err, ENOENT, "the command '%s' is not in the box's PATH (%.200s)", name, path);
-	return r < 0 ? err_set(err, -r, "the command '%s' is in the box's PATH but cannot be executed", name)
+		return err_say(err, ENOENT, "the command '%s' is not in the box's PATH (%.200s)",
+			name, path);
+	return r < 0 ? err_set(err, -r,
+			       "the command '%s' is in the box's PATH but cannot be executed", name)
 		     : 0;
 }
 
@@ -127,7 +131,8 @@ int command_check(const char *path, struct err *err)
 		return 0;
 	r = may_execute(interpreter);
 	if (r < 0)
-		return err_set(err, -r, "'%s' needs the interpreter '%s', which the box cannot execute", path,
+		return err_set(err, -r,
+			"'%s' needs the interpreter '%s', which the box cannot execute", path,
 			interpreter);
 	return 0;
 }

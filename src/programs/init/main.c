@@ -2,13 +2,13 @@
 /* hemra-init: pid 1 of a box.
  *
  * How it works: it takes the start message from the steward, forks the process that becomes the
- * command, gives up what it does not need, and then does four things until the end: reaps, carries
- * signals to the command's process group, tells the steward when the command ended, and ends itself,
- * which ends everything in the box, when the command has ended or the steward is gone (its control
- * stream closed, or its pidfd says that it died).
+ * command, gives up what it does not need, and then does four things until the end: reaps,
+ * carries signals to the command's process group, tells the steward when the command ended, and
+ * ends itself, which ends everything in the box, when the command has ended or the steward is
+ * gone (its control stream closed, or its pidfd says that it died).
  *
- * In a local box there are no namespaces: the same program is then the subreaper of the command, and
- * kills whatever is beneath it, generation by generation, before it ends. */
+ * In a local box there are no namespaces: the same program is then the subreaper of the command,
+ * and kills whatever is beneath it, generation by generation, before it ends. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -41,7 +41,7 @@ struct init {
 
 static void send_failed(int r, const char *step)
 {
-	struct init_packet head = { .type = INIT_FAILED };
+	struct init_packet head = {.type = INIT_FAILED};
 	struct err err;
 
 	(void)err_set(&err, -r, "%s", step);
@@ -139,8 +139,8 @@ static bool take_control(const struct init *in)
 
 static void send_exited(const struct init *in, unsigned survivor_count)
 {
-	struct init_packet head = { .type = INIT_EXITED, .value = (uint32_t)in->status };
-	struct init_exit body = { .survivor_count = survivor_count };
+	struct init_packet head = {.type = INIT_EXITED, .value = (uint32_t)in->status};
+	struct init_exit body = {.survivor_count = survivor_count};
 
 	(void)sock_send(INIT_FD_CONTROL, &head, sizeof(head), &body, sizeof(body), NULL, 0);
 }
@@ -148,9 +148,9 @@ static void send_exited(const struct init *in, unsigned survivor_count)
 static void supervise(struct init *in, int signals)
 {
 	struct pollfd polls[] = {
-		{ .fd = INIT_FD_CONTROL, .events = POLLIN },
-		{ .fd = INIT_FD_STEWARD, .events = POLLIN },
-		{ .fd = signals, .events = POLLIN },
+		{.fd = INIT_FD_CONTROL, .events = POLLIN},
+		{.fd = INIT_FD_STEWARD, .events = POLLIN},
+		{.fd = signals, .events = POLLIN},
 	};
 	struct signalfd_siginfo info;
 
@@ -208,8 +208,8 @@ static void become_payload(const struct start *s)
 
 int main(void)
 {
-	struct init in = { 0 };
-	struct start s = { 0 };
+	struct init in = {0};
+	struct start s = {0};
 	int signals = open_signals();
 	int r;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From pid 1's fork to the command: every step takes something away, in an order that the kernel
- * dictates. Capabilities go after the change of user, which needs them; no_new_privs before Landlock
- * and seccomp, which want it; Landlock before seccomp; nothing after seccomp but the probe. */
+ * dictates. Capabilities go after the change of user, which needs them; no_new_privs before
+ * Landlock and seccomp, which want it; Landlock before seccomp; nothing after seccomp but the
+ * probe. */
 
 #include "programs/init/payload.h"
 
@@ -34,7 +35,7 @@
 
 static void send_link(uint32_t type, uint32_t value, const void *body, size_t bytes)
 {
-	struct init_packet head = { .type = type, .value = value };
+	struct init_packet head = {.type = type, .value = value};
 
 	/* The steward may be gone; pid 1 sees that and ends us all. */
 	(void)sock_send(INIT_FD_LINK, &head, sizeof(head), body, bytes, NULL, 0);
@@ -50,7 +51,7 @@ static noreturn void fail(uint32_t type, const struct err *err)
  * capability in the one that owns its mounts and cannot trace pid 1. */
 static int enter_nested_user(const struct start *s, struct err *err)
 {
-	struct idmap uids = { s->head.uid, 0, 1 }, gids = { s->head.gid, 0, 1 };
+	struct idmap uids = {s->head.uid, 0, 1}, gids = {s->head.gid, 0, 1};
 	int r = ns_leave(CLONE_NEWUSER);
 
 	if (r < 0)
@@ -91,7 +92,8 @@ static int set_limits(const struct start *s, struct err *err)
 {
 	int r = 0;
 
-	/* 1 byte, not 0: it also keeps a core_pattern that pipes to a helper of the host from being run */
+	/* 1 byte, not 0: it also keeps a core_pattern that pipes to a helper of the host from
+	 * being run */
 	if ((s->head.without & BOX_WITHOUT_CORE_LIMIT) == 0)
 		r = process_limit(RLIMIT_CORE, 1);
 	if (r == -EPERM) /* the operator's own hard limit is 0 already */
@@ -104,20 +106,22 @@ static int set_limits(const struct start *s, struct err *err)
 static int enter_landlock(const struct start *s, struct err *err)
 {
 	struct landlock_path paths[WRITABLE_MAX + 1];
-	struct landlock_spec spec = { .fs = LANDLOCK_FS_ALL, .scope = LANDLOCK_SCOPE_ALL, .paths = paths };
+	struct landlock_spec spec = {
+		.fs = LANDLOCK_FS_ALL, .scope = LANDLOCK_SCOPE_ALL, .paths = paths};
 	char *const *writable = s->lists[INIT_WRITABLE];
 	int r;
 
 	if (s->head.counts[INIT_WRITABLE] > WRITABLE_MAX)
 		return err_say(err, E2BIG, "more than %d writable mounts", WRITABLE_MAX);
 	paths[spec.path_count++] =
-		(struct landlock_path){ open("/", O_PATH | O_CLOEXEC), LANDLOCK_READ };
+		(struct landlock_path){open("/", O_PATH | O_CLOEXEC), LANDLOCK_READ};
 	for (; *writable != NULL; writable++) {
 		int fd = open(*writable, O_PATH | O_CLOEXEC);
 
 		if (fd < 0)
 			return err_set(err, errno, "open '%s' in the box", *writable);
-		paths[spec.path_count++] = (struct landlock_path){ fd, LANDLOCK_READ | LANDLOCK_WRITE };
+		paths[spec.path_count++] =
+			(struct landlock_path){fd, LANDLOCK_READ | LANDLOCK_WRITE};
 	}
 	r = landlock_restrict(&spec);
 	for (size_t i = 0; i < spec.path_count; i++)
@@ -144,7 +148,9 @@ static int enter_cwd(const struct start *s, struct err *err)
 {
 	const char *cwd = s->lists[INIT_CWD][0];
 
-	return chdir(cwd) < 0 ? err_set(err, errno, "enter the working directory '%s' in the box", cwd) : 0;
+	return chdir(cwd) < 0
+		       ? err_set(err, errno, "enter the working directory '%s' in the box", cwd)
+		       : 0;
 }
 
 static int lock_down(const struct start *s, struct err *err)
@@ -154,7 +160,8 @@ static int lock_down(const struct start *s, struct err *err)
 	if (r == 0)
 		r = drop_rights(s, err);
 	if (r == 0)
-		r = enter_cwd(s, err); /* as the box's user, with no right to pass where it may not */
+		r = enter_cwd(
+			s, err); /* as the box's user, with no right to pass where it may not */
 	if (r == 0 && (s->head.flags & INIT_LANDLOCK) != 0)
 		r = enter_landlock(s, err);
 	if (r == 0 && (s->head.flags & INIT_SECCOMP) != 0)
@@ -189,14 +196,15 @@ noreturn void payload_run(const struct start *s)
 {
 	static struct claim_result results[CLAIM_COUNT];
 	static char path[4096];
-	const int keep[] = { INIT_FD_LINK };
+	const int keep[] = {INIT_FD_LINK};
 	size_t count = 0;
 	struct err err;
 	int r;
 
 	(void)setsid(); /* we are not a group's leader: it cannot fail */
 	(void)umask(022);
-	if ((s->head.flags & INIT_NATIVE) == 0) /* a local pid 1 that is killed takes no namespace along */
+	if ((s->head.flags & INIT_NATIVE) ==
+		0) /* a local pid 1 that is killed takes no namespace along */
 		(void)process_die_with_parent();
 	r = process_close_fds(keep, array_count(keep));
 	if (r < 0) {

@@ -15,8 +15,8 @@ noreturn void payload_run(const struct start *s);
  * out gets the path. */
 int command_find(const struct start *s, char *out, size_t room, struct err *err);
 
-/* Can it be executed: it is a regular file with the right bit, and its interpreter, named by "#!" or
- * by the ELF header, can be too. */
+/* Can it be executed: it is a regular file with the right bit, and its interpreter, named by
+ * "#!" or by the ELF header, can be too. */
 int command_check(const char *path, struct err *err);
 
 #endif

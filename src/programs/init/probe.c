@@ -24,35 +24,35 @@ static const struct {
 	enum claim claim;
 	probe_fn *fn;
 } attempts[] = {
-	{ CLAIM_FILES_HOME, probe_files_home },
-	{ CLAIM_FILES_STORE, probe_files_store },
-	{ CLAIM_FILES_OUTSIDE, probe_files_outside },
-	{ CLAIM_FILES_SOCKETS, probe_files_sockets },
-	{ CLAIM_FILES_DEVICES, probe_files_devices },
-	{ CLAIM_FILES_WORKSPACE, probe_files_workspace },
-	{ CLAIM_FILES_TEMP, probe_files_temp },
-	{ CLAIM_NET_V4, probe_net_v4 },
-	{ CLAIM_NET_V6, probe_net_v6 },
-	{ CLAIM_NET_UDP, probe_net_udp },
-	{ CLAIM_NET_RAW, probe_net_raw },
-	{ CLAIM_NET_VSOCK, probe_net_vsock },
-	{ CLAIM_NET_LOOPBACK, probe_net_loopback },
-	{ CLAIM_PROC_OUTSIDE, probe_proc_outside },
-	{ CLAIM_PROC_PTRACE, probe_proc_ptrace },
-	{ CLAIM_PROC_SIGNAL, probe_proc_signal },
-	{ CLAIM_SYS_KERNEL, probe_sys_kernel },
-	{ CLAIM_SYS_ABI, probe_sys_abi },
-	{ CLAIM_SYS_CLONE3, probe_sys_clone3 },
-	{ CLAIM_PRIV_CAPABILITIES, probe_priv_capabilities },
-	{ CLAIM_PRIV_NO_NEW, probe_priv_no_new },
-	{ CLAIM_PRIV_CORE, probe_priv_core },
-	{ CLAIM_PRIV_FDS, probe_priv_fds },
-	{ CLAIM_PRIV_SYSCTL, probe_priv_sysctl },
-	{ CLAIM_LIMIT_PIDS, probe_limit_pids },
-	{ CLAIM_EXEC_COMMAND, probe_exec_command },
+	{CLAIM_FILES_HOME, probe_files_home},
+	{CLAIM_FILES_STORE, probe_files_store},
+	{CLAIM_FILES_OUTSIDE, probe_files_outside},
+	{CLAIM_FILES_SOCKETS, probe_files_sockets},
+	{CLAIM_FILES_DEVICES, probe_files_devices},
+	{CLAIM_FILES_WORKSPACE, probe_files_workspace},
+	{CLAIM_FILES_TEMP, probe_files_temp},
+	{CLAIM_NET_V4, probe_net_v4},
+	{CLAIM_NET_V6, probe_net_v6},
+	{CLAIM_NET_UDP, probe_net_udp},
+	{CLAIM_NET_RAW, probe_net_raw},
+	{CLAIM_NET_VSOCK, probe_net_vsock},
+	{CLAIM_NET_LOOPBACK, probe_net_loopback},
+	{CLAIM_PROC_OUTSIDE, probe_proc_outside},
+	{CLAIM_PROC_PTRACE, probe_proc_ptrace},
+	{CLAIM_PROC_SIGNAL, probe_proc_signal},
+	{CLAIM_SYS_KERNEL, probe_sys_kernel},
+	{CLAIM_SYS_ABI, probe_sys_abi},
+	{CLAIM_SYS_CLONE3, probe_sys_clone3},
+	{CLAIM_PRIV_CAPABILITIES, probe_priv_capabilities},
+	{CLAIM_PRIV_NO_NEW, probe_priv_no_new},
+	{CLAIM_PRIV_CORE, probe_priv_core},
+	{CLAIM_PRIV_FDS, probe_priv_fds},
+	{CLAIM_PRIV_SYSCTL, probe_priv_sysctl},
+	{CLAIM_LIMIT_PIDS, probe_limit_pids},
+	{CLAIM_EXEC_COMMAND, probe_exec_command},
 	/* these would change who tries */
-	{ CLAIM_SYS_MOUNT, probe_sys_mount },
-	{ CLAIM_SYS_NAMESPACE, probe_sys_namespace },
+	{CLAIM_SYS_MOUNT, probe_sys_mount},
+	{CLAIM_SYS_NAMESPACE, probe_sys_namespace},
 };
 
 struct board {
@@ -81,7 +81,7 @@ bool probe_worked(struct claim_result *r, uint8_t part, long value)
 
 static uint64_t now_ns(void)
 {
-	struct timespec t = { 0 };
+	struct timespec t = {0};
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
@@ -132,15 +132,16 @@ static size_t try_in_child(const struct start *s, struct board *b, size_t i)
 
 size_t probe_run(const struct start *s, struct claim_result *results)
 {
-	struct board *b = mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct board *b =
+		mmap(NULL, sizeof(*b), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	size_t count = 0;
 
 	if (b == MAP_FAILED)
 		return 0; /* claims that are expected and not reported count as not held */
 	for (size_t i = 0; i < array_count(attempts); i++)
-		b->results[i] = (struct claim_result){ .claim = (uint16_t)attempts[i].claim,
+		b->results[i] = (struct claim_result){.claim = (uint16_t)attempts[i].claim,
 			.verdict = CLAIM_UNTRIED,
-			.detail = ECANCELED };
+			.detail = ECANCELED};
 	for (size_t i = 0; i < array_count(attempts);)
 		i = try_in_child(s, b, i);
 	for (size_t i = 0; i < array_count(attempts); i++)

@@ -35,7 +35,7 @@ static long try_stat(const char *path)
 /* part is the number of the path in its list, for lists are short. */
 void probe_files_home(const struct start *s, struct claim_result *r)
 {
-	static const int absent[] = { ENOENT, ENOTDIR, EACCES, 0 };
+	static const int absent[] = {ENOENT, ENOTDIR, EACCES, 0};
 	char *const *paths = s->lists[INIT_HOME];
 
 	r->verdict = CLAIM_HELD;
@@ -46,7 +46,7 @@ void probe_files_home(const struct start *s, struct claim_result *r)
 
 void probe_files_store(const struct start *s, struct claim_result *r)
 {
-	static const int absent[] = { ENOENT, ENOTDIR, EACCES, 0 };
+	static const int absent[] = {ENOENT, ENOTDIR, EACCES, 0};
 	char *const *paths = s->lists[INIT_STORE];
 
 	/* What lies beneath a mount is covered: it has a name there, but nothing to read. */
@@ -67,7 +67,7 @@ static long try_make(const char *path)
 
 void probe_files_outside(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { EROFS, EACCES, EPERM, 0 };
+	static const int refused[] = {EROFS, EACCES, EPERM, 0};
 
 	(void)s;
 	if (probe_refused(r, 0, try_make("/" PROBE_NAME), refused) &&
@@ -79,7 +79,7 @@ void probe_files_outside(const struct start *s, struct claim_result *r)
 
 static long try_connect(const char *path)
 {
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (strlen(path) >= sizeof(address.sun_path))
@@ -92,7 +92,7 @@ static long try_connect(const char *path)
 
 void probe_files_sockets(const struct start *s, struct claim_result *r)
 {
-	static const int absent[] = { ENOENT, ENOTDIR, EACCES, 0 };
+	static const int absent[] = {ENOENT, ENOTDIR, EACCES, 0};
 	char *const *paths = s->lists[INIT_SOCKETS];
 
 	r->verdict = CLAIM_HELD;
@@ -103,8 +103,8 @@ void probe_files_sockets(const struct start *s, struct claim_result *r)
 
 void probe_files_devices(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { EPERM, EACCES, 0 };
-	static const mode_t kinds[] = { S_IFCHR, S_IFBLK };
+	static const int refused[] = {EPERM, EACCES, 0};
+	static const mode_t kinds[] = {S_IFCHR, S_IFBLK};
 
 	(void)s;
 	for (uint8_t i = 0; i < array_count(kinds); i++) {

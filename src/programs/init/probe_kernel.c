@@ -73,18 +73,20 @@ void probe_proc_outside(const struct start *s, struct claim_result *r)
 
 void probe_proc_ptrace(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { EPERM, EACCES, 0 };
+	static const int refused[] = {EPERM, EACCES, 0};
 	char byte, link[64];
-	struct iovec here = { &byte, 1 }, there = { (void *)probe_proc_ptrace, 1 };
+	struct iovec here = {&byte, 1}, there = {(void *)probe_proc_ptrace, 1};
 
 	(void)s;
 	if (probe_refused(r, 0, CALL(__NR_ptrace, PTRACE_SEIZE, 1, NULL, NULL), refused) &&
 		probe_refused(r, 1, try_open("/proc/1/mem", O_RDONLY), refused) &&
 		probe_refused(r, 2, try_open("/proc/1/environ", O_RDONLY), refused) &&
-		probe_refused(r, 3, CALL(__NR_readlinkat, AT_FDCWD, "/proc/1/root", link, sizeof(link)),
+		probe_refused(r, 3,
+			CALL(__NR_readlinkat, AT_FDCWD, "/proc/1/root", link, sizeof(link)),
 			refused) &&
 		probe_refused(r, 4, try_open("/proc/1/fd/3", O_RDONLY), refused))
-		(void)probe_refused(r, 5, CALL(__NR_process_vm_readv, 1, &here, 1UL, &there, 1UL, 0UL), refused);
+		(void)probe_refused(r, 5,
+			CALL(__NR_process_vm_readv, 1, &here, 1UL, &there, 1UL, 0UL), refused);
 }
 
 void probe_proc_signal(const struct start *s, struct claim_result *r)
@@ -97,28 +99,31 @@ void probe_proc_signal(const struct start *s, struct claim_result *r)
 
 void probe_sys_mount(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { EPERM, 0 };
+	static const int refused[] = {EPERM, 0};
 
 	(void)s;
 	if (probe_refused(r, 0, CALL(__NR_mount, "none", "/tmp", "tmpfs", 0UL, NULL), refused) &&
-		probe_refused(r, 1, CALL(__NR_mount, NULL, "/usr", NULL, MS_REMOUNT | MS_BIND, NULL), refused) &&
+		probe_refused(r, 1,
+			CALL(__NR_mount, NULL, "/usr", NULL, MS_REMOUNT | MS_BIND, NULL),
+			refused) &&
 		probe_refused(r, 2, CALL(__NR_umount2, "/usr", MNT_DETACH), refused) &&
 		probe_refused(r, 3, CALL(__NR_pivot_root, "/tmp", "/tmp"), refused) &&
 		probe_refused(r, 4, closing(CALL(__NR_fsopen, "tmpfs", FSOPEN_CLOEXEC)), refused) &&
 		probe_refused(r, 5,
-			closing(CALL(__NR_open_tree, AT_FDCWD, "/usr", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)),
+			closing(CALL(__NR_open_tree, AT_FDCWD, "/usr",
+				OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC)),
 			refused) &&
 		probe_refused(r, 6, CALL(__NR_chroot, "/tmp"), refused))
 		(void)probe_refused(r, 7,
-			CALL(__NR_mount_setattr, AT_FDCWD, "/usr", 0, &(struct mount_attr){ 0 },
+			CALL(__NR_mount_setattr, AT_FDCWD, "/usr", 0, &(struct mount_attr){0},
 				sizeof(struct mount_attr)),
 			refused);
 }
 
 void probe_sys_namespace(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { EPERM, 0 };
-	static const int flags[] = { CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER };
+	static const int refused[] = {EPERM, 0};
+	static const int flags[] = {CLONE_NEWNET, CLONE_NEWNS, CLONE_NEWPID, CLONE_NEWUSER};
 	autoclose int own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	long pid;
 
@@ -137,27 +142,33 @@ void probe_sys_namespace(const struct start *s, struct claim_result *r)
 
 void probe_sys_kernel(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { EPERM, ENOSYS, 0 };
-	char params[120] = { 0 }; /* struct io_uring_params */
-	struct perf_event_attr perf = { .type = PERF_TYPE_SOFTWARE,
+	static const int refused[] = {EPERM, ENOSYS, 0};
+	char params[120] = {0}; /* struct io_uring_params */
+	struct perf_event_attr perf = {.type = PERF_TYPE_SOFTWARE,
 		.size = PERF_ATTR_SIZE_VER0,
 		.config = PERF_COUNT_SW_TASK_CLOCK,
-		.exclude_kernel = 1 };
-	union bpf_attr bpf = { .map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1 };
+		.exclude_kernel = 1};
+	union bpf_attr bpf = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 1};
 
 	(void)s;
 	if (probe_refused(r, 0, closing(CALL(__NR_io_uring_setup, 1, params)), refused) &&
 		/* the session keyring's id; the keyring is made when there is none */
 		probe_refused(r, 1, CALL(__NR_keyctl, 0 /* GET_KEYRING_ID */, -3, 1), refused) &&
-		probe_refused(r, 2, CALL(__NR_add_key, "user", "hemra-probe", "x", 1UL, -2), refused) &&
-		probe_refused(r, 3, closing(CALL(__NR_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)), refused) &&
-		probe_refused(r, 4, closing(CALL(__NR_bpf, BPF_MAP_CREATE, &bpf, sizeof(bpf))), refused))
-		(void)probe_refused(r, 5, closing(CALL(__NR_perf_event_open, &perf, 0, -1, -1, 0UL)), refused);
+		probe_refused(
+			r, 2, CALL(__NR_add_key, "user", "hemra-probe", "x", 1UL, -2), refused) &&
+		probe_refused(r, 3,
+			closing(CALL(__NR_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY)),
+			refused) &&
+		probe_refused(
+			r, 4, closing(CALL(__NR_bpf, BPF_MAP_CREATE, &bpf, sizeof(bpf))), refused))
+		(void)probe_refused(
+			r, 5, closing(CALL(__NR_perf_event_open, &perf, 0, -1, -1, 0UL)), refused);
 }
 
 void probe_sys_abi(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { ENOSYS, 0 };
+	static const int refused[] = {ENOSYS, 0};
 
 	(void)s;
 #ifdef __x86_64__
@@ -166,10 +177,14 @@ void probe_sys_abi(const struct start *s, struct claim_result *r)
 	if (!probe_refused(r, 0, CALL(0x40000000L | __NR_getpid), refused))
 		return;
 	r->part = 1;
-	__asm__ volatile("int $0x80" : "=a"(value) : "a"(20L /* getpid */) : "memory", "cc", "r8", "r9", "r10", "r11");
+	__asm__ volatile("int $0x80"
+			 : "=a"(value)
+			 : "a"(20L /* getpid */)
+			 : "memory", "cc", "r8", "r9", "r10", "r11");
 	(void)probe_refused(r, 1, (int)value, refused);
 #else
-	/* There are no foreign calls from 64-bit code; a 32-bit program is refused by the filter. */
+	/* There are no foreign calls from 64-bit code; a 32-bit program is refused by the
+	 * filter. */
 	(void)refused;
 	r->verdict = CLAIM_UNTRIED;
 	r->detail = EOPNOTSUPP;
@@ -178,7 +193,7 @@ void probe_sys_abi(const struct start *s, struct claim_result *r)
 
 void probe_sys_clone3(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { ENOSYS, 0 };
+	static const int refused[] = {ENOSYS, 0};
 
 	(void)s;
 	(void)probe_refused(r, 0, CALL(__NR_clone3, NULL, 0UL), refused);
@@ -217,7 +232,7 @@ void probe_priv_no_new(const struct start *s, struct claim_result *r)
 
 void probe_priv_core(const struct start *s, struct claim_result *r)
 {
-	struct rlimit limit, more = { 4096, 4096 };
+	struct rlimit limit, more = {4096, 4096};
 
 	(void)s;
 	if (getrlimit(RLIMIT_CORE, &limit) < 0 || limit.rlim_max > 1) {
@@ -225,7 +240,8 @@ void probe_priv_core(const struct start *s, struct claim_result *r)
 		r->detail = 0;
 		return;
 	}
-	(void)probe_refused(r, 1, setrlimit(RLIMIT_CORE, &more) < 0 ? -errno : 0, (const int[]){ EPERM, 0 });
+	(void)probe_refused(
+		r, 1, setrlimit(RLIMIT_CORE, &more) < 0 ? -errno : 0, (const int[]){EPERM, 0});
 }
 
 void probe_priv_fds(const struct start *s, struct claim_result *r)
@@ -239,7 +255,8 @@ void probe_priv_fds(const struct start *s, struct claim_result *r)
 		int fd = atoi(e->d_name);
 
 		/* our own link, closed by exec, and the directory itself are not the command's */
-		if (e->d_name[0] == '.' || fd <= STDERR_FILENO || fd == INIT_FD_LINK || fd == dirfd(dir))
+		if (e->d_name[0] == '.' || fd <= STDERR_FILENO || fd == INIT_FD_LINK ||
+			fd == dirfd(dir))
 			continue;
 		r->verdict = CLAIM_BROKEN;
 		r->detail = fd;
@@ -252,11 +269,11 @@ void probe_priv_fds(const struct start *s, struct claim_result *r)
 
 void probe_priv_sysctl(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { EACCES, EROFS, EPERM, ENOENT, 0 };
-	static const char *const settings[] = { "/proc/sys/kernel/core_pattern",
+	static const int refused[] = {EACCES, EROFS, EPERM, ENOENT, 0};
+	static const char *const settings[] = {"/proc/sys/kernel/core_pattern",
 		"/proc/sys/kernel/shmmax", "/proc/sys/vm/swappiness",
-		"/proc/sys/net/ipv4/ip_unprivileged_port_start", "/proc/sys/user/max_user_namespaces",
-		"/proc/sysrq-trigger" };
+		"/proc/sys/net/ipv4/ip_unprivileged_port_start",
+		"/proc/sys/user/max_user_namespaces", "/proc/sysrq-trigger"};
 
 	(void)s;
 	for (uint8_t i = 0; i < array_count(settings); i++)

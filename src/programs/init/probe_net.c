@@ -15,8 +15,8 @@
 #include "programs/init/probe.h"
 
 /* How no way out looks; EADDRNOTAVAIL: no source address for IPv6; EAFNOSUPPORT: no IPv6 at all. */
-static const int no_way[] = { ENETUNREACH, EHOSTUNREACH, ECONNREFUSED, EACCES, EPERM, EADDRNOTAVAIL,
-	EAFNOSUPPORT, 0 };
+static const int no_way[] = {
+	ENETUNREACH, EHOSTUNREACH, ECONNREFUSED, EACCES, EPERM, EADDRNOTAVAIL, EAFNOSUPPORT, 0};
 
 static long try_to(int type, int family, const char *text, uint16_t port)
 {
@@ -24,7 +24,7 @@ static long try_to(int type, int family, const char *text, uint16_t port)
 		struct sockaddr any;
 		struct sockaddr_in v4;
 		struct sockaddr_in6 v6;
-	} to = { 0 };
+	} to = {0};
 	socklen_t size = family == AF_INET ? sizeof(to.v4) : sizeof(to.v6);
 	autoclose int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -50,14 +50,16 @@ void probe_net_v4(const struct start *s, struct claim_result *r)
 {
 	(void)s;
 	if (probe_refused(r, 0, try_to(SOCK_STREAM, AF_INET, "192.0.2.1", 443), no_way))
-		(void)probe_refused(r, 1, try_to(SOCK_STREAM, AF_INET, "169.254.169.254", 80), no_way);
+		(void)probe_refused(
+			r, 1, try_to(SOCK_STREAM, AF_INET, "169.254.169.254", 80), no_way);
 }
 
 void probe_net_v6(const struct start *s, struct claim_result *r)
 {
 	(void)s;
 	if (probe_refused(r, 0, try_to(SOCK_STREAM, AF_INET6, "2001:db8::1", 443), no_way))
-		(void)probe_refused(r, 1, try_to(SOCK_STREAM, AF_INET6, "fd00:ec2::254", 80), no_way);
+		(void)probe_refused(
+			r, 1, try_to(SOCK_STREAM, AF_INET6, "fd00:ec2::254", 80), no_way);
 }
 
 void probe_net_udp(const struct start *s, struct claim_result *r)
@@ -79,13 +81,14 @@ static long try_socket(int family, int type, int protocol)
 
 void probe_net_raw(const struct start *s, struct claim_result *r)
 {
-	static const int refused[] = { EPERM, EACCES, EAFNOSUPPORT, 0 };
+	static const int refused[] = {EPERM, EACCES, EAFNOSUPPORT, 0};
 
 	(void)s;
 	if (probe_refused(r, 0, try_socket(AF_INET, SOCK_RAW, IPPROTO_ICMP), refused) &&
 		probe_refused(r, 1, try_socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP), refused) &&
 		probe_refused(r, 2, try_socket(AF_INET6, SOCK_RAW, IPPROTO_ICMPV6), refused))
-		(void)probe_refused(r, 3, try_socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)), refused);
+		(void)probe_refused(
+			r, 3, try_socket(AF_PACKET, SOCK_RAW, htons(ETH_P_ALL)), refused);
 }
 
 void probe_net_vsock(const struct start *s, struct claim_result *r)
@@ -94,10 +97,10 @@ void probe_net_vsock(const struct start *s, struct claim_result *r)
 	 * crypto; unix and netlink's routing half are what remains */
 	static const struct {
 		int family, type, protocol;
-	} families[] = { { AF_VSOCK, SOCK_STREAM, 0 }, { AF_ALG, SOCK_SEQPACKET, 0 },
-		{ AF_BLUETOOTH, SOCK_RAW, 1 }, { AF_TIPC, SOCK_SEQPACKET, 0 },
-		{ AF_NETLINK, SOCK_RAW, 12 /* netfilter */ } };
-	static const int refused[] = { EAFNOSUPPORT, 0 };
+	} families[] = {{AF_VSOCK, SOCK_STREAM, 0}, {AF_ALG, SOCK_SEQPACKET, 0},
+		{AF_BLUETOOTH, SOCK_RAW, 1}, {AF_TIPC, SOCK_SEQPACKET, 0},
+		{AF_NETLINK, SOCK_RAW, 12 /* netfilter */}};
+	static const int refused[] = {EAFNOSUPPORT, 0};
 
 	(void)s;
 	for (uint8_t i = 0; i < array_count(families); i++)
@@ -109,11 +112,11 @@ void probe_net_vsock(const struct start *s, struct claim_result *r)
 
 void probe_net_loopback(const struct start *s, struct claim_result *r)
 {
-	struct sockaddr_in here = { .sin_family = AF_INET };
+	struct sockaddr_in here = {.sin_family = AF_INET};
 	socklen_t size = sizeof(here);
 	autoclose int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	autoclose int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct pollfd wait = { .fd = listener, .events = POLLIN };
+	struct pollfd wait = {.fd = listener, .events = POLLIN};
 	int fd;
 
 	(void)s;

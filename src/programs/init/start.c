@@ -15,11 +15,11 @@
 static ssize_t receive_chunk(int control, char *out, size_t room)
 {
 	/* other children of the steward may hold copies of its end: only its pidfd is sure */
-	struct pollfd polls[] = { { .fd = control, .events = POLLIN },
-		{ .fd = INIT_FD_STEWARD, .events = POLLIN } };
+	struct pollfd polls[] = {
+		{.fd = control, .events = POLLIN}, {.fd = INIT_FD_STEWARD, .events = POLLIN}};
 	struct init_packet head;
-	struct iovec parts[2] = { { &head, sizeof(head) }, { out, room } };
-	struct msghdr m = { .msg_iov = parts, .msg_iovlen = 2 };
+	struct iovec parts[2] = {{&head, sizeof(head)}, {out, room}};
+	struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
 	ssize_t n;
 
 	for (;;) {
@@ -77,7 +77,7 @@ static int index_lists(struct start *s, char *text, char *end, char **pointers)
 int start_receive(int control, struct start *ret)
 {
 	static char first[INIT_CHUNK_BYTES];
-	struct start s = { 0 };
+	struct start s = {0};
 	ssize_t n = receive_chunk(control, first, sizeof(first));
 	size_t got, strings, pointer_bytes;
 	char *message;

@@ -17,8 +17,8 @@ struct start {
 	size_t memory_bytes;
 };
 
-/* Receives the whole message from the control socket, which is non-blocking. -errno: -EPIPE when the
- * steward is gone, -EPROTO when it is not what init.h says. */
+/* Receives the whole message from the control socket, which is non-blocking. -errno: -EPIPE when
+ * the steward is gone, -EPROTO when it is not what init.h says. */
 int start_receive(int control, struct start *ret);
 
 /* Overwrites and unmaps it: it holds the values of secrets. */

@@ -16,13 +16,14 @@
 #include "sandbox/box.h"
 #include "sandbox/init.h"
 
-static void local_capabilities(const struct plan_limits *limits, unsigned weaker,
-	struct sandbox_capabilities *ret)
+static void local_capabilities(
+	const struct plan_limits *limits, unsigned weaker, struct sandbox_capabilities *ret)
 {
 	(void)limits;
 	(void)weaker;
-	*ret = (struct sandbox_capabilities){ .sentence =
-		"nothing is restricted: the harness runs on this machine with all the operator's rights" };
+	*ret = (struct sandbox_capabilities){
+		.sentence =
+			"nothing is restricted: the harness runs on this machine with all the operator's rights"};
 	(void)snprintf(ret->how, sizeof(ret->how), "not at all");
 }
 
@@ -32,10 +33,10 @@ static int local_usable(struct err *err)
 	return 0;
 }
 
-static int local_start(struct loop *loop, const struct box_spec *spec, box_report_fn *fn, void *context,
-	struct box **ret, struct err *err)
+static int local_start(struct loop *loop, const struct box_spec *spec, box_report_fn *fn,
+	void *context, struct box **ret, struct err *err)
 {
-	struct box_ends ends = { -1, -1, -1 };
+	struct box_ends ends = {-1, -1, -1};
 	struct box *b;
 	int r = sandbox_init(err);
 

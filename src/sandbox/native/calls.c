@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which system calls a command may not make.
  *
- * Everything is allowed but this: what makes or joins namespaces and mounts, what opens a large part
- * of the kernel to somebody who needs none of it, what reaches past a descriptor that was given, and
- * ways to leave a set-user-id file behind. Tracing, filters and Landlock of the box's own are
- * allowed: debuggers and agents that sandbox their tools need them. ENOSYS where programs fall back
- * on it, EPERM elsewhere. */
+ * Everything is allowed but this: what makes or joins namespaces and mounts, what opens a large
+ * part of the kernel to somebody who needs none of it, what reaches past a descriptor that was
+ * given, and ways to leave a set-user-id file behind. Tracing, filters and Landlock of the box's
+ * own are allowed: debuggers and agents that sandbox their tools need them. ENOSYS where
+ * programs fall back on it, EPERM elsewhere. */
 
 #include <assert.h>
 #include <errno.h>
@@ -21,10 +21,10 @@
 #include "sandbox/native/native.h"
 
 #define NEW_NAMESPACES                                                                             \
-	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | \
-		CLONE_NEWNET)
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |             \
+		CLONE_NEWPID | CLONE_NEWNET)
 #define NO_NETLINK_ROUTE 0
-#define SET_UID          (uint64_t)S_ISUID
+#define SET_UID          (uint64_t) S_ISUID
 
 /* A call that one of our architectures does not have is left out there. */
 static const struct seccomp_rule rules[] = {
@@ -85,7 +85,8 @@ static const struct seccomp_rule rules[] = {
 	SECCOMP_DENY(delete_module, EPERM),
 	SECCOMP_DENY(settimeofday, EPERM),
 	SECCOMP_DENY(clock_settime, EPERM),
-	/* the plain personality, asking for it, and none of address space layout randomisation (gdb) */
+	/* the plain personality, asking for it, and none of address space layout randomisation
+	 * (gdb) */
 	SECCOMP_ALLOW_IF(personality, 0, SECCOMP_INT, 0),
 	SECCOMP_ALLOW_IF(personality, 0, SECCOMP_INT, 0xffffffff),
 	SECCOMP_ALLOW_IF(personality, 0, SECCOMP_INT, 0x0040000),
@@ -97,8 +98,8 @@ static const struct seccomp_rule rules[] = {
 	SECCOMP_DENY_IF(mknodat, 2, S_IFMT, S_IFCHR, EPERM),
 	SECCOMP_DENY_IF(mknodat, 2, S_IFMT, S_IFBLK, EPERM),
 	SECCOMP_DENY_IF(mknodat, 2, SET_UID, SET_UID, EPERM),
-	/* set-user-id files: in a bound workspace they would belong to the operator. openat2 keeps its
-	 * mode in memory; programs fall back to openat */
+	/* set-user-id files: in a bound workspace they would belong to the operator. openat2
+	 * keeps its mode in memory; programs fall back to openat */
 	SECCOMP_DENY_IF(fchmod, 1, SET_UID, SET_UID, EPERM),
 	SECCOMP_DENY_IF(fchmodat, 2, SET_UID, SET_UID, EPERM),
 	SECCOMP_DENY_IF(fchmodat2, 2, SET_UID, SET_UID, EPERM),

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From clone to pid 1's program: builds the root from its plan, in the box's namespaces.
  *
- * This runs in a copy of the steward: one thread, no allocation, no loop, no log. What fails is told
- * to the steward as a sentence on the control socket, and ends the child.
+ * This runs in a copy of the steward: one thread, no allocation, no loop, no log. What fails is
+ * told to the steward as a sentence on the control socket, and ends the child.
  *
- * The order is the kernel's: sources are opened before the new root hides them; the death signal is
- * set after the change of user, which would clear it; the cgroup namespace is made after the parent
- * moved us, or it would show the path. */
+ * The order is the kernel's: sources are opened before the new root hides them; the death signal
+ * is set after the change of user, which would clear it; the cgroup namespace is made after the
+ * parent moved us, or it would show the path. */
 
 #include <assert.h>
 #include <errno.h>
@@ -37,10 +37,10 @@
 #define NOTHING "/.nothing"
 #define HARD    (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC)
 
-static __attribute__((noreturn, format(printf, 3, 4))) void fail(const struct child *c, int r,
-	const char *format, ...)
+static __attribute__((noreturn, format(printf, 3, 4))) void fail(
+	const struct child *c, int r, const char *format, ...)
 {
-	struct init_packet head = { .type = INIT_FAILED };
+	struct init_packet head = {.type = INIT_FAILED};
 	char step[256];
 	struct err err;
 	va_list args;
@@ -55,8 +55,8 @@ static __attribute__((noreturn, format(printf, 3, 4))) void fail(const struct ch
 
 static void wait_for_maps(const struct child *c)
 {
-	struct pollfd polls[] = { { .fd = c->control, .events = POLLIN },
-		{ .fd = c->steward, .events = POLLIN } };
+	struct pollfd polls[] = {
+		{.fd = c->control, .events = POLLIN}, {.fd = c->steward, .events = POLLIN}};
 	struct init_packet head;
 	ssize_t n;
 
@@ -132,8 +132,8 @@ static void open_sources(const struct child *c)
 static void enter_root(const struct child *c)
 {
 	bool is_open = (c->without & BOX_WITHOUT_READONLY) != 0;
-	struct mount_option options[] = { { "mode", is_open ? "0777" : "0755" }, { "size", "4m" },
-		{ NULL, NULL } };
+	struct mount_option options[] = {
+		{"mode", is_open ? "0777" : "0755"}, {"size", "4m"}, {NULL, NULL}};
 	int root = -1;
 	int r = mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &root);
 
@@ -170,7 +170,8 @@ static void make_parents(const struct child *c, const char *path)
 {
 	char part[4096];
 
-	for (const char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+	for (const char *slash = strchr(path + 1, '/'); slash != NULL;
+		slash = strchr(slash + 1, '/')) {
 		if ((size_t)(slash - path) >= sizeof(part))
 			fail(c, -ENAMETOOLONG, "make '%.80s…' in the box", path);
 		(void)memcpy(part, path, (size_t)(slash - path));
@@ -232,8 +233,8 @@ static void mount_fs(const struct child *c, const struct step *s, const char *ty
 static void mount_tmpfs(const struct child *c, const struct step *s)
 {
 	char mode[8];
-	struct mount_option options[] = { { "mode", mode }, { s->text != NULL ? "size" : NULL, s->text },
-		{ NULL, NULL } };
+	struct mount_option options[] = {
+		{"mode", mode}, {s->text != NULL ? "size" : NULL, s->text}, {NULL, NULL}};
 
 	(void)snprintf(mode, sizeof(mode), "%04o", s->mode);
 	mount_fs(c, s, "tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
@@ -241,7 +242,7 @@ static void mount_tmpfs(const struct child *c, const struct step *s)
 
 static void hide(const struct child *c, const char *target)
 {
-	static const struct mount_option empty[] = { { "mode", "0000" }, { "size", "4k" }, { NULL, NULL } };
+	static const struct mount_option empty[] = {{"mode", "0000"}, {"size", "4k"}, {NULL, NULL}};
 	struct stat st;
 	int fd = -1, r;
 
@@ -279,8 +280,8 @@ static void remount(const struct child *c, const char *target, unsigned attribut
 
 static void do_step(const struct child *c, const struct step *s)
 {
-	static const struct mount_option pts[] = { { "newinstance", NULL }, { "ptmxmode", "0666" },
-		{ "mode", "0620" }, { NULL, NULL } };
+	static const struct mount_option pts[] = {
+		{"newinstance", NULL}, {"ptmxmode", "0666"}, {"mode", "0620"}, {NULL, NULL}};
 	int r;
 
 	switch (s->kind) {

@@ -19,28 +19,29 @@
 static const struct {
 	const char *name, *text;
 } written[] = {
-	{ "passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n"
-		    NATIVE_USER ":x:1000:1000:" NATIVE_USER ":" NATIVE_HOME ":/bin/sh\n"
-		    "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n" },
-	{ "group", "root:x:0:\ntty:x:5:\n" NATIVE_USER ":x:1000:\nnogroup:x:65534:\n" },
-	{ "hosts", "127.0.0.1 localhost hemra\n::1 localhost ip6-localhost ip6-loopback\n" },
-	{ "resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n" },
-	{ "nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
-			   "networks: files\nprotocols: files\nservices: files\nethers: files\n"
-			   "rpc: files\n" },
-	{ "hostname", "hemra\n" },
-	{ "host.conf", "multi on\n" },
-	{ "shells", "/bin/sh\n/bin/bash\n" },
+	{"passwd", "root:x:0:0:root:/nonexistent:/usr/sbin/nologin\n" NATIVE_USER
+		   ":x:1000:1000:" NATIVE_USER ":" NATIVE_HOME ":/bin/sh\n"
+		   "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"},
+	{"group", "root:x:0:\ntty:x:5:\n" NATIVE_USER ":x:1000:\nnogroup:x:65534:\n"},
+	{"hosts", "127.0.0.1 localhost hemra\n::1 localhost ip6-localhost ip6-loopback\n"},
+	{"resolv.conf", "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"},
+	{"nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"
+			  "networks: files\nprotocols: files\nservices: files\nethers: files\n"
+			  "rpc: files\n"},
+	{"hostname", "hemra\n"},
+	{"host.conf", "multi on\n"},
+	{"shells", "/bin/sh\n/bin/bash\n"},
 };
 
-/* Patterns of names in the host's /etc. ssl and pki are taken in part: their other halves are keys. */
-static const char *const taken[] = { "ld.so.cache", "ld.so.conf", "localtime", "timezone",
+/* Patterns of names in the host's /etc. ssl and pki are taken in part: their other halves are
+ * keys. */
+static const char *const taken[] = {"ld.so.cache", "ld.so.conf", "localtime", "timezone",
 	"ca-certificates", "ca-certificates.conf", "alternatives", "java", "java-*", "python3*",
 	"profile", "bash.bashrc", "bashrc", "inputrc", "gitconfig", "services", "protocols",
-	"os-release", "debian_version", "lsb-release", "mime.types", "magic", "fonts", "terminfo", "xdg",
-	"perl", "chromium.d", "crypto-policies", "locale.conf", "locale.alias", NULL };
-static const char *const taken_deep[] = { "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs",
-	"pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "pki/java", NULL };
+	"os-release", "debian_version", "lsb-release", "mime.types", "magic", "fonts", "terminfo",
+	"xdg", "perl", "chromium.d", "crypto-policies", "locale.conf", "locale.alias", NULL};
+static const char *const taken_deep[] = {"ssl/certs", "ssl/openssl.cnf", "pki/tls/certs",
+	"pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "pki/java", NULL};
 
 static bool is_taken(const char *name)
 {
@@ -50,8 +51,8 @@ static bool is_taken(const char *name)
 	return false;
 }
 
-/* The steps for what this machine has, made once and kept for the life of the process. A link stays a
- * link; a small text is copied, which costs less than a mount; the rest is bound. */
+/* The steps for what this machine has, made once and kept for the life of the process. A link
+ * stays a link; a small text is copied, which costs less than a mount; the rest is bound. */
 static struct layout host_etc;
 
 static void add_host(const char *name)
@@ -101,7 +102,8 @@ void layout_add_etc(struct layout *l)
 
 	layout_add(l, STEP_DIR, "/etc")->mode = 0755;
 	for (size_t i = 0; i < array_count(written); i++) {
-		s = layout_add(l, STEP_FILE, layout_keep(l, own_printf("/etc/%s", written[i].name)));
+		s = layout_add(
+			l, STEP_FILE, layout_keep(l, own_printf("/etc/%s", written[i].name)));
 		s->text = written[i].text;
 		s->mode = 0644;
 	}

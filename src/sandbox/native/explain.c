@@ -20,7 +20,8 @@ static long setting(const char *path, long otherwise)
 {
 	char text[64];
 
-	return file_read_small(AT_FDCWD, path, text, sizeof(text)) > 0 ? strtol(text, NULL, 10) : otherwise;
+	return file_read_small(AT_FDCWD, path, text, sizeof(text)) > 0 ? strtol(text, NULL, 10)
+								       : otherwise;
 }
 
 static bool is_filtered(void)

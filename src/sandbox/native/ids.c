@@ -43,7 +43,8 @@ static uint32_t range_base(const char *path)
 static bool is_root(void)
 {
 	return geteuid() == 0 && idmap_is_whole() &&
-	       process_has_capabilities(1ULL << CAP_SYS_ADMIN | 1ULL << CAP_SETUID | 1ULL << CAP_SETGID);
+	       process_has_capabilities(
+		       1ULL << CAP_SYS_ADMIN | 1ULL << CAP_SETUID | 1ULL << CAP_SETGID);
 }
 
 void native_ids_find(struct native_ids *ret)
@@ -52,16 +53,16 @@ void native_ids_find(struct native_ids *ret)
 	static uid_t known_for = (uid_t)-1;
 
 	if (known_for != geteuid()) { /* tests change user; nobody else does */
-		known = (struct native_ids){ .is_root = is_root() };
+		known = (struct native_ids){.is_root = is_root()};
 		if (known.is_root) {
-			known.uids = (struct idmap){ 0, range_base("/etc/subuid"), RANGE_COUNT };
-			known.gids = (struct idmap){ 0, range_base("/etc/subgid"), RANGE_COUNT };
+			known.uids = (struct idmap){0, range_base("/etc/subuid"), RANGE_COUNT};
+			known.gids = (struct idmap){0, range_base("/etc/subgid"), RANGE_COUNT};
 			known.inner_uid = NATIVE_UID;
 			known.owner_uid = known.uids.outside + NATIVE_UID;
 			known.owner_gid = known.gids.outside + NATIVE_UID;
 		} else {
-			known.uids = (struct idmap){ 0, geteuid(), 1 };
-			known.gids = (struct idmap){ 0, getegid(), 1 };
+			known.uids = (struct idmap){0, geteuid(), 1};
+			known.gids = (struct idmap){0, getegid(), 1};
 			known.owner_uid = geteuid();
 			known.owner_gid = getegid();
 		}

@@ -45,7 +45,7 @@ struct step *layout_add(struct layout *l, enum step_kind kind, const char *targe
 {
 	if (l->count == l->room)
 		l->steps = grow(l->steps, &l->room, sizeof(*l->steps));
-	l->steps[l->count] = (struct step){ .kind = kind, .target = target, .fd = -1 };
+	l->steps[l->count] = (struct step){.kind = kind, .target = target, .fd = -1};
 	return &l->steps[l->count++];
 }
 
@@ -66,7 +66,8 @@ static void add_dir(struct layout *l, const char *path, mode_t mode)
 /* Programs: /usr, and what lies beside it as links or directories, as the host has it. */
 static void add_programs(struct layout *l)
 {
-	static const char *const beside[] = { "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32" };
+	static const char *const beside[] = {
+		"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"};
 	char link[256];
 
 	add_bind(l, "/usr", FIXED);
@@ -83,11 +84,11 @@ static void add_programs(struct layout *l)
 
 static void add_devices(struct layout *l)
 {
-	static const char *const nodes[] = { "/dev/null", "/dev/zero", "/dev/full", "/dev/random",
-		"/dev/urandom", "/dev/tty" };
-	static const char *const links[][2] = { { "/dev/ptmx", "pts/ptmx" }, { "/dev/fd", "/proc/self/fd" },
-		{ "/dev/stdin", "/proc/self/fd/0" }, { "/dev/stdout", "/proc/self/fd/1" },
-		{ "/dev/stderr", "/proc/self/fd/2" } };
+	static const char *const nodes[] = {
+		"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"};
+	static const char *const links[][2] = {{"/dev/ptmx", "pts/ptmx"},
+		{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"},
+		{"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"}};
 	struct step *s;
 
 	add_dir(l, "/dev", 0755);
@@ -110,9 +111,13 @@ static void add_tmpfs(struct layout *l, const char *path, mode_t mode, const cha
 
 static void add_own(struct layout *l, const struct box_spec *spec)
 {
-	/* Where no size is asked for, a quarter of the memory each; pages count against the box's limit. */
-	const char *size = spec->limits.disk_bytes == 0 ? "25%" :
-		layout_keep(l, own_printf("%llu", (unsigned long long)spec->limits.disk_bytes));
+	/* Where no size is asked for, a quarter of the memory each; pages count against the
+	 * box's limit. */
+	const char *size =
+		spec->limits.disk_bytes == 0
+			? "25%"
+			: layout_keep(l,
+				  own_printf("%llu", (unsigned long long)spec->limits.disk_bytes));
 
 	add_tmpfs(l, "/tmp", 01777, size);
 	add_tmpfs(l, "/run", 0755, "16m");
@@ -138,7 +143,7 @@ static int mapping_for(const struct stat *st, const struct native_ids *ids, int 
 		int fd;
 	} known[8];
 	static size_t known_count;
-	struct idmap uids = { st->st_uid, ids->owner_uid, 1 }, gids = { st->st_gid, ids->owner_gid, 1 };
+	struct idmap uids = {st->st_uid, ids->owner_uid, 1}, gids = {st->st_gid, ids->owner_gid, 1};
 	int r;
 
 	for (size_t i = 0; i < known_count; i++)
@@ -160,7 +165,8 @@ static int mapping_for(const struct stat *st, const struct native_ids *ids, int 
 }
 
 /* Root's mount: whoever owns the source on the disk is the box's user inside, and back. */
-static int map_owner(int fd, const struct plan_mount *m, const struct native_ids *ids, struct err *err)
+static int map_owner(
+	int fd, const struct plan_mount *m, const struct native_ids *ids, struct err *err)
 {
 	struct stat st;
 	int mapping, r;
@@ -180,15 +186,16 @@ static int map_owner(int fd, const struct plan_mount *m, const struct native_ids
 		m->source, (unsigned)ids->owner_uid);
 }
 
-static int add_mount(struct layout *l, const struct plan_mount *m, const struct native_ids *ids,
-	struct err *err)
+static int add_mount(
+	struct layout *l, const struct plan_mount *m, const struct native_ids *ids, struct err *err)
 {
 	unsigned attributes = m->writable ? PLAIN : FIXED;
 	struct step *s;
 	int r;
 
 	if (m->target[0] != '/' || m->target[1] == '\0')
-		return err_say(err, EINVAL, "a mount's target must be an absolute path, and not '%s'", m->target);
+		return err_say(err, EINVAL,
+			"a mount's target must be an absolute path, and not '%s'", m->target);
 	s = layout_add(l, STEP_BIND, m->target);
 	s->source = m->source;
 	s->attributes = attributes;
@@ -205,8 +212,8 @@ static int add_mount(struct layout *l, const struct plan_mount *m, const struct 
 	return map_owner(s->fd, m, ids, err);
 }
 
-static void add_for_paths(struct layout *l, enum step_kind kind, const struct box_spec *spec,
-	const char *host_path)
+static void add_for_paths(
+	struct layout *l, enum step_kind kind, const struct box_spec *spec, const char *host_path)
 {
 	char **inside = box_paths_inside(spec, host_path);
 
@@ -215,11 +222,12 @@ static void add_for_paths(struct layout *l, enum step_kind kind, const struct bo
 	strv_free(inside);
 }
 
-/* The repository at the top of a writable mount: its configuration runs programs on the host. .git is
- * pinned, or it could be renamed and replaced; hooks are made when there are none, for the same. */
+/* The repository at the top of a writable mount: its configuration runs programs on the host.
+ * .git is pinned, or it could be renamed and replaced; hooks are made when there are none, for
+ * the same. */
 static int protect_git(struct layout *l, const struct plan_mount *m, struct err *err)
 {
-	static const char *const fixed[] = { "config", "config.worktree", "hooks" };
+	static const char *const fixed[] = {"config", "config.worktree", "hooks"};
 	char *git = own_printf("%s/.git", m->source);
 	char *inside = own_printf("%s/.git", m->target);
 	autoclose int dir = open(git, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -227,22 +235,25 @@ static int protect_git(struct layout *l, const struct plan_mount *m, struct err 
 	int r = 0;
 
 	free(git);
-	if (dir < 0) { /* a file: a worktree's pointer to its repository. Nothing: nothing is done */
+	if (dir <
+		0) { /* a file: a worktree's pointer to its repository. Nothing: nothing is done */
 		(void)layout_add(l, STEP_LOCK, layout_keep(l, inside));
 		return 0;
 	}
 	/* made by root for another owner, it is given to that one */
 	if (fstat(dir, &st) < 0 ||
-		(mkdirat(dir, "hooks", 0755) == 0
-				? fchownat(dir, "hooks", st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) < 0
-				: errno != EEXIST)) {
-		r = err_set(err, errno, "make the hooks directory of '%s' so that it can be protected", m->source);
+		(mkdirat(dir, "hooks", 0755) == 0 ? fchownat(dir, "hooks", st.st_uid, st.st_gid,
+							    AT_SYMLINK_NOFOLLOW) < 0
+						  : errno != EEXIST)) {
+		r = err_set(err, errno,
+			"make the hooks directory of '%s' so that it can be protected", m->source);
 		free(inside);
 		return r;
 	}
 	(void)layout_add(l, STEP_PIN, layout_keep(l, inside));
 	for (size_t i = 0; i < array_count(fixed); i++)
-		(void)layout_add(l, STEP_LOCK, layout_keep(l, own_printf("%s/%s", inside, fixed[i])));
+		(void)layout_add(
+			l, STEP_LOCK, layout_keep(l, own_printf("%s/%s", inside, fixed[i])));
 	return 0;
 }
 
@@ -251,10 +262,12 @@ static int add_rules(struct layout *l, const struct box_spec *spec, struct err *
 	int r = 0;
 
 	for (size_t i = 0; (spec->without & BOX_WITHOUT_COVER) == 0 && spec->covered != NULL &&
-			   spec->covered[i] != NULL; i++)
+			   spec->covered[i] != NULL;
+		i++)
 		add_for_paths(l, STEP_HIDE, spec, spec->covered[i]);
-	for (size_t i = 0; spec->git_protected && (spec->without & BOX_WITHOUT_GIT) == 0 && r == 0 &&
-			   i < spec->mount_count; i++)
+	for (size_t i = 0; spec->git_protected && (spec->without & BOX_WITHOUT_GIT) == 0 &&
+			   r == 0 && i < spec->mount_count;
+		i++)
 		if (spec->mounts[i].writable)
 			r = protect_git(l, &spec->mounts[i], err);
 	for (size_t i = 0; spec->readonly != NULL && spec->readonly[i] != NULL; i++)
@@ -277,7 +290,7 @@ int layout_make(struct layout *l, const struct box_spec *spec, const struct nati
 {
 	int r = 0;
 
-	*l = (struct layout){ 0 };
+	*l = (struct layout){0};
 	add_programs(l);
 	add_devices(l);
 	layout_add_etc(l);
@@ -305,5 +318,5 @@ void layout_done(struct layout *l)
 		free(l->strings[i]);
 	free(l->strings);
 	free(l->steps);
-	*l = (struct layout){ 0 };
+	*l = (struct layout){0};
 }

@@ -47,9 +47,9 @@ static int open_cgroup(struct box *b, const struct box_spec *spec, struct err *e
 	if (may_lack)
 		return 0;
 	/* processes are also limited by RLIMIT_NPROC, which counts per box */
-	lacking = limits.memory_bytes > 0 && !b->cgroup.can_memory ? "memory" :
-		  limits.cpu_millis > 0 && !b->cgroup.can_cpu	   ? "cpus" :
-								     NULL;
+	lacking = limits.memory_bytes > 0 && !b->cgroup.can_memory ? "memory"
+		  : limits.cpu_millis > 0 && !b->cgroup.can_cpu    ? "cpus"
+								   : NULL;
 	if (lacking == NULL)
 		return 0;
 	return err_say(err, EOPNOTSUPP,
@@ -65,7 +65,8 @@ static int give_pipes(const struct box_spec *spec, const struct native_ids *ids,
 	struct stat st;
 
 	for (int i = 0; i < 3 && ids->is_root; i++)
-		if (spec->stdio[i] >= 0 && fstat(spec->stdio[i], &st) == 0 && S_ISFIFO(st.st_mode) &&
+		if (spec->stdio[i] >= 0 && fstat(spec->stdio[i], &st) == 0 &&
+			S_ISFIFO(st.st_mode) &&
 			fchown(spec->stdio[i], ids->owner_uid, ids->owner_gid) < 0)
 			return err_set(err, errno, "give the pipes to the box's user");
 	return 0;
@@ -98,7 +99,9 @@ static int clone_child(struct box *b, struct child *c, struct err *err)
 		return native_explain(err);
 	}
 	b->pid = pid;
-	r = c->ids->is_root ? idmap_write(pid, &c->ids->uids, &c->ids->gids, /* deny_setgroups= */ false) : 0;
+	r = c->ids->is_root
+		    ? idmap_write(pid, &c->ids->uids, &c->ids->gids, /* deny_setgroups= */ false)
+		    : 0;
 	if (r < 0)
 		return err_set(err, -r, "map the ids of the box");
 	r = cgroup_add(&b->cgroup, pid, birth >= 0);
@@ -108,9 +111,9 @@ static int clone_child(struct box *b, struct child *c, struct err *err)
 static int build(struct box *b, const struct box_spec *spec, struct err *err)
 {
 	struct native_ids ids;
-	struct layout layout = { 0 };
-	struct box_ends ends = { -1, -1, -1 };
-	struct child c = { .layout = &layout, .ids = &ids, .without = spec->without };
+	struct layout layout = {0};
+	struct box_ends ends = {-1, -1, -1};
+	struct child c = {.layout = &layout, .ids = &ids, .without = spec->without};
 	bool is_filtered = (spec->weaker & WEAKER_SECCOMP) == 0;
 	int r;
 
@@ -141,8 +144,8 @@ static int build(struct box *b, const struct box_spec *spec, struct err *err)
 	return r < 0 ? r : box_begin(b, /* build= */ true, err);
 }
 
-static int native_start(struct loop *loop, const struct box_spec *spec, box_report_fn *fn, void *context,
-	struct box **ret, struct err *err)
+static int native_start(struct loop *loop, const struct box_spec *spec, box_report_fn *fn,
+	void *context, struct box **ret, struct err *err)
 {
 	struct box *b;
 	int r = sandbox_init(err);
@@ -159,14 +162,15 @@ static int native_start(struct loop *loop, const struct box_spec *spec, box_repo
 	return 0;
 }
 
-static void native_capabilities(const struct plan_limits *limits, unsigned weaker,
-	struct sandbox_capabilities *ret)
+static void native_capabilities(
+	const struct plan_limits *limits, unsigned weaker, struct sandbox_capabilities *ret)
 {
 	struct cgroup c;
 	bool all_set = limits->memory_bytes > 0 && limits->pids > 0 && limits->cpu_millis > 0;
 	int abi = landlock_abi();
 
-	*ret = (struct sandbox_capabilities){ .isolation = ISOLATION_NETWORK_BLOCK | ISOLATION_FILE_SYSTEM };
+	*ret = (struct sandbox_capabilities){
+		.isolation = ISOLATION_NETWORK_BLOCK | ISOLATION_FILE_SYSTEM};
 	cgroup_probe(&c, ret->how, sizeof(ret->how));
 	ret->limits_memory = c.can_memory;
 	ret->limits_cpus = c.can_cpu;
@@ -176,9 +180,9 @@ static void native_capabilities(const struct plan_limits *limits, unsigned weake
 	(void)snprintf(ret->sentence, sizeof(ret->sentence),
 		"namespaces of its own for users, mounts, processes, network, ipc, names and groups; %s; %s",
 		(weaker & WEAKER_SECCOMP) != 0 ? "no system call filter" : "system calls filtered",
-		abi < 0				    ? "no Landlock in this kernel" :
-		(weaker & WEAKER_LANDLOCK) != 0 ? "no Landlock" :
-						  "Landlock");
+		abi < 0                           ? "no Landlock in this kernel"
+		: (weaker & WEAKER_LANDLOCK) != 0 ? "no Landlock"
+						  : "Landlock");
 }
 
 struct trial {
@@ -199,14 +203,14 @@ static void take_trial(void *context, const struct box_report *r)
 /* Builds one and throws it away: nothing else says as much. */
 static int native_usable(struct err *err)
 {
-	char *none[] = { NULL };
-	struct box_spec spec = { .name = "trial",
+	char *none[] = {NULL};
+	struct box_spec spec = {.name = "trial",
 		.envp = none,
 		.cwd = "/",
-		.stdio = { -1, -1, -1 },
+		.stdio = {-1, -1, -1},
 		.probe_only = true,
-		.weaker = WEAKER_PROBE };
-	struct trial t = { 0 };
+		.weaker = WEAKER_PROBE};
+	struct trial t = {0};
 	struct loop *loop = loop_new();
 	struct mono end = mono_add_ms(mono_now(), TRIAL_MS);
 	struct box *b = NULL;
@@ -221,7 +225,8 @@ static int native_usable(struct err *err)
 	if (r < 0 || t.is_armed)
 		return r;
 	if (t.error.code == 0)
-		return err_say(err, ETIMEDOUT, "a trial box was not built within %d s", TRIAL_MS / 1000);
+		return err_say(
+			err, ETIMEDOUT, "a trial box was not built within %d s", TRIAL_MS / 1000);
 	if (err != NULL)
 		*err = t.error;
 	return native_explain(err);

@@ -13,13 +13,13 @@
 
 /* The parts of the native provider, private to its folder. */
 
-/* Who the box is, seen from both sides. Root's boxes live in a range of subordinate ids; an ordinary
- * user's in one id, their own. */
+/* Who the box is, seen from both sides. Root's boxes live in a range of subordinate ids; an
+ * ordinary user's in one id, their own. */
 struct native_ids {
 	bool is_root;
-	struct idmap uids, gids;     /* of the box's user namespace */
-	uid_t inner_uid;             /* the command's user in that namespace: 1000, or 0 for a single id */
-	uid_t owner_uid;             /* the same user on the host */
+	struct idmap uids, gids; /* of the box's user namespace */
+	uid_t inner_uid; /* the command's user in that namespace: 1000, or 0 for a single id */
+	uid_t owner_uid; /* the same user on the host */
 	gid_t owner_gid;
 };
 void native_ids_find(struct native_ids *ret);
@@ -30,34 +30,34 @@ void native_ids_find(struct native_ids *ret);
 
 /* The root file system as data: made by the steward, carried out by the child (child.c). */
 enum step_kind {
-	STEP_DIR,     /* target, mode */
-	STEP_USER_DIR,/* the same, owned by the box's user */
-	STEP_FILE,    /* target, text, mode */
-	STEP_LINK,    /* target -> text */
-	STEP_TMPFS,   /* target, mode, text: size option or NULL; owned by the box's user when user_owned */
-	STEP_DEVPTS,  /* target */
-	STEP_PROC,    /* target */
-	STEP_BIND,    /* source (or fd) at target, which is made; attributes */
-	STEP_HIDE,    /* target, when it exists, is replaced by something empty that cannot be opened */
-	STEP_LOCK,    /* target, when it exists, becomes read-only */
-	STEP_PIN,     /* target, when it exists, becomes a mount of its own: it cannot be renamed away */
-	STEP_SEAL,    /* target, a mount, becomes read-only itself */
+	STEP_DIR,      /* target, mode */
+	STEP_USER_DIR, /* the same, owned by the box's user */
+	STEP_FILE,     /* target, text, mode */
+	STEP_LINK,     /* target -> text */
+	STEP_TMPFS, /* target, mode, text: size option or NULL; owned by the box's user when user_owned */
+	STEP_DEVPTS, /* target */
+	STEP_PROC,   /* target */
+	STEP_BIND,   /* source (or fd) at target, which is made; attributes */
+	STEP_HIDE, /* target, when it exists, is replaced by something empty that cannot be opened */
+	STEP_LOCK, /* target, when it exists, becomes read-only */
+	STEP_PIN, /* target, when it exists, becomes a mount of its own: it cannot be renamed away */
+	STEP_SEAL, /* target, a mount, becomes read-only itself */
 };
 
 struct step {
 	enum step_kind kind;
 	unsigned attributes; /* MOUNT_ATTR_… */
 	mode_t mode;
-	bool optional;   /* BIND: a source that is not there is left out */
+	bool optional; /* BIND: a source that is not there is left out */
 	bool user_owned;
-	int fd;          /* BIND: the tree, opened already; else -1 */
+	int fd; /* BIND: the tree, opened already; else -1 */
 	const char *target, *source, *text;
 };
 
 struct layout {
 	struct step *steps; /* owned */
 	size_t count, room;
-	char **strings;     /* owned: what the steps point to */
+	char **strings; /* owned: what the steps point to */
 	size_t string_count, string_room;
 };
 int layout_make(struct layout *l, const struct box_spec *spec, const struct native_ids *ids,

@@ -85,7 +85,8 @@ static void everything_that_was_said(void **state)
 		"deadline = \"2h\"\nkeep = \"none\"\nredact = false\nenv = [\"EXTRA\"]\n"
 		"[secrets]\nK = \"env:FROM_RUN\"\n[verifier]\nenv = [\"VERIFY\"]\nrepeat = 3\n"
 		"[sandbox]\nmounts = [\"bin:/opt/bin\"]\nmemory = \"1G\"\ngit_config = \"rw\"\n"
-		"weaker = [\"landlock\"]\n[require]\nisolation = [\"file_system\"]\n");
+		"weaker = [\"landlock\"]\n[require]\nisolation = [\"file_system\"]\n"
+		"[limits]\nhandshake = \"3s\"\nevents = \"2M\"\n");
 	assert_int_equal(setenv("EXTRA", "1", 1), 0);
 	assert_int_equal(setenv("VERIFY", "1", 1), 0);
 	assert_int_equal(settings_read_file("run.toml", &s, &err), 0);
@@ -98,6 +99,9 @@ static void everything_that_was_said(void **state)
 	assert_int_equal(plan.secret_count, 1);
 	assert_string_equal(plan.secrets[0].reference, "env:FROM_RUN");
 	assert_int_equal(plan.limits.deadline_ms, 2 * 3600 * 1000);
+	assert_int_equal(plan.limits.handshake_ms, 3000);
+	assert_int_equal(plan.limits.events_bytes, 2 << 20);
+	assert_int_equal(plan.limits.term_grace_ms, 5000);
 	assert_int_equal(plan.keep, KEEP_NONE);
 	assert_false(plan.redact);
 	assert_string_equal(plan.verifier.env_names[0], "VERIFY");

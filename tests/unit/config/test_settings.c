@@ -33,7 +33,10 @@ static void a_full_run_file(void **state)
 		"weaker = [\"probe\", \"seccomp\"]\n"
 		"[secrets]\nA = \"env:TOKEN\"\nB = \"file:keys/gh\"\nC = \"credential:db\"\n"
 		"[verifier]\nnetwork = \"none\"\nenv = [\"PIP\"]\nrepeat = 4\n"
-		"[require]\nisolation = [\"network_block\", \"file_system\"]\n");
+		"[require]\nisolation = [\"network_block\", \"file_system\"]\n"
+		"[limits]\nhandshake = \"2s\"\ncancel_grace = \"250ms\"\nterm_grace = \"1\"\n"
+		"line = \"4K\"\nevents = \"1M\"\nstderr = \"2K\"\n"
+		"artifact_files = 3\nartifact_bytes = \"5\"\nartifacts_bytes = \"6K\"\n");
 	if (settings_read_file("run.toml", &s, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(strv_count(s.harnesses), 2);
@@ -68,6 +71,15 @@ static void a_full_run_file(void **state)
 	assert_string_equal(s.verifier_env_names[0], "PIP");
 	assert_int_equal(s.verifier_repeat, 4);
 	assert_int_equal(s.require, ISOLATION_NETWORK_BLOCK | ISOLATION_FILE_SYSTEM);
+	assert_int_equal(s.bounds.handshake_ms, 2000);
+	assert_int_equal(s.bounds.cancel_grace_ms, 250);
+	assert_int_equal(s.bounds.term_grace_ms, 1000);
+	assert_int_equal(s.bounds.line_bytes, 4096);
+	assert_int_equal(s.bounds.events_bytes, 1 << 20);
+	assert_int_equal(s.bounds.stderr_bytes, 2048);
+	assert_int_equal(s.bounds.artifact_files, 3);
+	assert_int_equal(s.bounds.artifact_bytes, 5);
+	assert_int_equal(s.bounds.artifacts_bytes, 6144);
 	assert_int_equal(s.record, -1);
 	assert_int_equal(strv_count(s.files), 1);
 	assert_string_equal(s.files[0], file);
@@ -179,6 +191,29 @@ static const struct {
 	{"[require]\nisolation = [\"network\"]\n",
 		"run.toml:2: require.isolation: expected an array of \"network_block\", \"resource_limit\", "
 		"\"file_system\", found \"network\"",
+		EINVAL},
+	{"[limits]\nhandshak = \"1s\"\n",
+		"run.toml:2: unknown key 'limits.handshak' (did you mean 'handshake'?)", EINVAL},
+	{"[limits]\nhandshake = \"0\"\n",
+		"run.toml:2: limits.handshake: expected a time from \"1ms\" to \"24h\", found \"0\"",
+		EINVAL},
+	{"[limits]\nterm_grace = \"25h\"\n",
+		"run.toml:2: limits.term_grace: expected a time from \"1ms\" to \"24h\", found \"25h\"",
+		EINVAL},
+	{"[limits]\nline = \"1048577\"\n",
+		"run.toml:2: limits.line: expected a size from \"1K\" to \"1M\", found \"1048577\"", EINVAL},
+	{"[limits]\nline = \"1023\"\n",
+		"run.toml:2: limits.line: expected a size from \"1K\" to \"1M\", found \"1023\"", EINVAL},
+	{"[limits]\nevents = 5\n",
+		"run.toml:2: limits.events: expected a size from \"1K\" to \"1024T\", found an integer",
+		EINVAL},
+	{"[limits]\nstderr = \"65M\"\n",
+		"run.toml:2: limits.stderr: expected a size from \"1K\" to \"64M\", found \"65M\"", EINVAL},
+	{"[limits]\nartifact_files = 0\n",
+		"run.toml:2: limits.artifact_files: expected a whole number from 1 to 100000, found 0",
+		EINVAL},
+	{"[limits]\nartifact_files = -1\n",
+		"run.toml:2: limits.artifact_files: expected a whole number from 1 to 100000, found -1",
 		EINVAL},
 	{"[sandbox]\nmounts = [\"nowhere\"]\n",
 		"run.toml:2: sandbox.mounts: mount 'nowhere': '@/nowhere': No such file or directory",
@@ -389,10 +424,12 @@ static void what_upper_says_holds(void **state)
 	read_text(
 		"attempts = 1\nconcurrency = 2\ndeadline = \"1m\"\nkeep = \"all\"\nredact = false\n"
 		"tasks = [\"/a\", \"/b\"]\nstore = \"/s\"\n"
-		"[sandbox]\nkind = \"local\"\nmemory = \"1G\"\npids = 10\n",
+		"[sandbox]\nkind = \"local\"\nmemory = \"1G\"\npids = 10\n"
+		"[limits]\nhandshake = \"1s\"\nline = \"2K\"\n",
 		&lower);
 	read_text("attempts = 5\ntasks = [\"/c\"]\nredact = true\n"
-		  "[sandbox]\nmemory = \"0\"\n",
+		  "[sandbox]\nmemory = \"0\"\n"
+		  "[limits]\nline = \"3K\"\nartifact_files = 7\n",
 		&upper);
 	settings_lay_over(&lower, &upper);
 	settings_done(&upper);
@@ -408,6 +445,10 @@ static void what_upper_says_holds(void **state)
 	assert_true(lower.limit_said_memory);
 	assert_int_equal(lower.limits.memory_bytes, 0); /* "0" was said */
 	assert_int_equal(lower.limits.pids, 10);
+	assert_int_equal(lower.bounds.handshake_ms, 1000);
+	assert_int_equal(lower.bounds.line_bytes, 3072);
+	assert_int_equal(lower.bounds.artifact_files, 7);
+	assert_int_equal(lower.bounds.events_bytes, 0); /* nobody said it */
 	settings_done(&lower);
 }
 

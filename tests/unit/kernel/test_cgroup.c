@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Control groups: made, entered, read back, killed, swept. Where none can be made, that they are not. */
+/* Control groups: made, entered, read back, killed, swept. Where none can be made, that they are
+ * not. */
 
 #include "tests.h"
 
@@ -41,7 +42,7 @@ static void end(int *pidfd)
 
 static void limits_and_members(void **state)
 {
-	struct cgroup_limits limits = { .memory_bytes = 64 << 20, .pids = 7, .cpu_millis = 500 };
+	struct cgroup_limits limits = {.memory_bytes = 64 << 20, .pids = 7, .cpu_millis = 500};
 	struct cgroup c = CGROUP_NONE;
 	char how[128];
 	int pidfd;
@@ -68,7 +69,7 @@ static void limits_and_members(void **state)
 
 static void kill_members(void **state)
 {
-	struct cgroup_limits none = { 0 };
+	struct cgroup_limits none = {0};
 	struct cgroup c = CGROUP_NONE;
 	int pidfd, status, r;
 
@@ -91,11 +92,12 @@ static void kill_members(void **state)
 	cgroup_close(&c, 1000);
 }
 
-/* A child makes a group and is killed: its group is swept, ours is not. Other programs of this machine
- * may leave and sweep groups at the same time: counts are lower bounds, names are looked at. */
+/* A child makes a group and is killed: its group is swept, ours is not. Other programs of this
+ * machine may leave and sweep groups at the same time: counts are lower bounds, names are looked
+ * at. */
 static void sweep(void **state)
 {
-	struct cgroup_limits limits = { .pids = 7 };
+	struct cgroup_limits limits = {.pids = 7};
 	struct cgroup c = CGROUP_NONE, *theirs;
 	int status;
 	pid_t pid;
@@ -106,7 +108,8 @@ static void sweep(void **state)
 		cgroup_close(&c, 0);
 		skip();
 	}
-	theirs = mmap(NULL, sizeof(*theirs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	theirs = mmap(
+		NULL, sizeof(*theirs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(theirs, MAP_FAILED);
 	pid = fork();
 	if (pid == 0)

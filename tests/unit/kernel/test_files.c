@@ -28,13 +28,13 @@ static void beneath(void **state)
 		const char *path;
 		int loose, strict;
 	} cases[] = {
-		{ "in/file", 0, 0 },
-		{ "in/near", 0, -ELOOP },
-		{ "in/far", -EXDEV, -ELOOP },
-		{ "../etc/passwd", -EXDEV, -EXDEV },
-		{ "/etc/passwd", -EXDEV, -EXDEV },
-		{ "in/../in/file", 0, 0 },
-		{ "in/missing", -ENOENT, -ENOENT },
+		{"in/file", 0, 0},
+		{"in/near", 0, -ELOOP},
+		{"in/far", -EXDEV, -ELOOP},
+		{"../etc/passwd", -EXDEV, -EXDEV},
+		{"/etc/passwd", -EXDEV, -EXDEV},
+		{"in/../in/file", 0, 0},
+		{"in/missing", -ENOENT, -ENOENT},
 	};
 	char path[32];
 	int dir = place_make(path), fd;
@@ -46,9 +46,11 @@ static void beneath(void **state)
 	assert_int_equal(symlinkat("/etc/passwd", dir, "in/far"), 0);
 	for (size_t i = 0; i < array_count(cases); i++) {
 		fd = -1;
-		assert_int_equal(file_open_beneath(dir, cases[i].path, O_RDONLY, 0, &fd), cases[i].loose);
+		assert_int_equal(
+			file_open_beneath(dir, cases[i].path, O_RDONLY, 0, &fd), cases[i].loose);
 		own_close(&fd);
-		assert_int_equal(file_open_strict(dir, cases[i].path, O_RDONLY, 0, &fd), cases[i].strict);
+		assert_int_equal(
+			file_open_strict(dir, cases[i].path, O_RDONLY, 0, &fd), cases[i].strict);
 		own_close(&fd);
 	}
 	place_remove(path, dir);

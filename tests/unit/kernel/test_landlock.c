@@ -20,8 +20,8 @@ struct place {
 static int try_writes(void *context)
 {
 	struct place *p = context;
-	struct landlock_path paths[] = { { p->dir, p->access }, { -1, LANDLOCK_READ } };
-	struct landlock_spec spec = { .fs = LANDLOCK_FS_ALL, .paths = paths, .path_count = 2 };
+	struct landlock_path paths[] = {{p->dir, p->access}, {-1, LANDLOCK_READ}};
+	struct landlock_spec spec = {.fs = LANDLOCK_FS_ALL, .paths = paths, .path_count = 2};
 	int fd;
 
 	if (process_no_new_privs() < 0 || landlock_restrict(&spec) < 0)
@@ -54,14 +54,15 @@ static void beneath_only(void **state)
 static int try_file_rule(void *context)
 {
 	int fd = openat(*(int *)context, "file", O_PATH | O_CLOEXEC);
-	struct landlock_path paths[] = { { fd, LANDLOCK_READ | LANDLOCK_WRITE } };
-	struct landlock_spec spec = { .fs = LANDLOCK_FS_ALL, .paths = paths, .path_count = 1 };
+	struct landlock_path paths[] = {{fd, LANDLOCK_READ | LANDLOCK_WRITE}};
+	struct landlock_spec spec = {.fs = LANDLOCK_FS_ALL, .paths = paths, .path_count = 1};
 
 	if (process_no_new_privs() < 0 || landlock_restrict(&spec) < 0)
 		return 1;
 	if (openat(*(int *)context, "file", O_WRONLY | O_CLOEXEC) < 0)
 		return 2;
-	return openat(*(int *)context, "other", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0 && errno == EACCES
+	return openat(*(int *)context, "other", O_WRONLY | O_CREAT | O_CLOEXEC, 0600) < 0 &&
+			       errno == EACCES
 		       ? 0
 		       : 3;
 }

@@ -23,7 +23,7 @@
 
 static int enter(void)
 {
-	struct idmap id = { 0, geteuid(), 1 }, gid = { 0, getegid(), 1 };
+	struct idmap id = {0, geteuid(), 1}, gid = {0, getegid(), 1};
 
 	if (ns_leave(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWNET) < 0)
 		return -1;
@@ -36,15 +36,16 @@ static int as_user(void)
 {
 	if (geteuid() != 0)
 		return 0;
-	return setgroups(0, NULL) < 0 || setresgid(1001, 1001, 1001) < 0 || setresuid(1001, 1001, 1001) < 0 ||
-			       process_set_dumpable(true) < 0
+	return setgroups(0, NULL) < 0 || setresgid(1001, 1001, 1001) < 0 ||
+			       setresuid(1001, 1001, 1001) < 0 || process_set_dumpable(true) < 0
 		       ? -1
 		       : 0;
 }
 
 static int try_mounts(void *context)
 {
-	static const struct mount_option options[] = { { "mode", "0700" }, { "size", "1m" }, { NULL, NULL } };
+	static const struct mount_option options[] = {
+		{"mode", "0700"}, {"size", "1m"}, {NULL, NULL}};
 	autoclose int fs = -1, copy = -1;
 	struct stat st;
 	int r;
@@ -60,7 +61,8 @@ static int try_mounts(void *context)
 		return 4;
 	if (mkdir("/tmp/a", 0755) < 0 || mkdir("/tmp/b", 0755) < 0)
 		return 5;
-	if (mount_copy(AT_FDCWD, "/tmp/a", &copy) < 0 || mount_change(copy, MOUNT_ATTR_RDONLY, 0) < 0 ||
+	if (mount_copy(AT_FDCWD, "/tmp/a", &copy) < 0 ||
+		mount_change(copy, MOUNT_ATTR_RDONLY, 0) < 0 ||
 		mount_attach(copy, AT_FDCWD, "/tmp/b") < 0)
 		return 6;
 	if (mkdir("/tmp/b/x", 0755) >= 0 || errno != EROFS)
@@ -111,7 +113,7 @@ static void clone_in_namespaces(void **state)
 /* Root: a directory of user 1234 shown as user 4321's. */
 static void mapped_owner(void **state)
 {
-	struct idmap uids = { 1234, 4321, 1 }, gids = { 1234, 4321, 1 };
+	struct idmap uids = {1234, 4321, 1}, gids = {1234, 4321, 1};
 	autoclose int userns = -1, tree = -1;
 	struct stat st;
 	char path[32];
@@ -134,7 +136,7 @@ static void mapped_owner(void **state)
 
 static void refuses_proc(void **state)
 {
-	struct idmap ids = { 0, 4321, 1 };
+	struct idmap ids = {0, 4321, 1};
 	autoclose int userns = -1, tree = -1;
 
 	(void)state;

@@ -56,7 +56,7 @@ static void statuses(void **state)
 static int close_most(void *context)
 {
 	int a = fcntl(0, F_DUPFD, 30), b = fcntl(0, F_DUPFD, 40);
-	const int keep[] = { a };
+	const int keep[] = {a};
 
 	(void)context;
 	if (a != 30 || b != 40 || process_close_fds(keep, 1) < 0)
@@ -71,9 +71,11 @@ static int drop(void *context)
 		return 1;
 	if (process_drop_capabilities(1ULL << CAP_KILL) < 0)
 		return 2;
-	if (!process_has_capabilities(1ULL << CAP_KILL) || process_has_capabilities(1ULL << CAP_CHOWN))
+	if (!process_has_capabilities(1ULL << CAP_KILL) ||
+		process_has_capabilities(1ULL << CAP_CHOWN))
 		return 3;
-	if (prctl(PR_CAPBSET_READ, CAP_CHOWN, 0, 0, 0) != 0 || prctl(PR_CAPBSET_READ, CAP_KILL, 0, 0, 0) != 1)
+	if (prctl(PR_CAPBSET_READ, CAP_CHOWN, 0, 0, 0) != 0 ||
+		prctl(PR_CAPBSET_READ, CAP_KILL, 0, 0, 0) != 1)
 		return 4;
 	return 0;
 }
@@ -81,7 +83,8 @@ static int drop(void *context)
 static int become(void *context)
 {
 	(void)context;
-	if (process_lock_securebits() < 0 || process_become(1001, 1001, /* keep_groups= */ false) < 0)
+	if (process_lock_securebits() < 0 ||
+		process_become(1001, 1001, /* keep_groups= */ false) < 0)
 		return 1;
 	if (getuid() != 1001 || geteuid() != 1001 || getgroups(0, NULL) != 0)
 		return 2;

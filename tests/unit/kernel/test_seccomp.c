@@ -17,10 +17,10 @@
 #include "ground/kernel/seccomp.h"
 
 #ifdef __x86_64__
-#define HERE AUDIT_ARCH_X86_64
+#define HERE      AUDIT_ARCH_X86_64
 #define ELSEWHERE AUDIT_ARCH_I386
 #else
-#define HERE AUDIT_ARCH_AARCH64
+#define HERE      AUDIT_ARCH_AARCH64
 #define ELSEWHERE AUDIT_ARCH_ARM
 #endif
 
@@ -64,7 +64,7 @@ static const struct seccomp_rule rules[] = {
 	SECCOMP_DENY(socket, EAFNOSUPPORT),
 	SECCOMP_DENY_IF(fchmod, 1, 04000, 04000, EACCES),
 	SECCOMP_DENY_IF(lseek, 1, 0xf00000000, 0x500000000, EDOM),
-	{ .nr = SECCOMP_NR_ABSENT, .error = EIO },
+	{.nr = SECCOMP_NR_ABSENT, .error = EIO},
 	SECCOMP_DENY(clone3, ENOSYS),
 };
 
@@ -74,26 +74,26 @@ static const struct {
 	uint64_t args[3];
 	int error;
 } cases[] = {
-	{ HERE, __NR_ptrace, { 0 }, EPERM },
-	{ HERE, __NR_read, { 0 }, 0 },
-	{ HERE, __NR_clone3, { 0 }, ENOSYS },
-	{ ELSEWHERE, __NR_read, { 0 }, ENOSYS },
-	{ HERE, __NR_socket, { AF_UNIX }, 0 },
+	{HERE, __NR_ptrace, {0}, EPERM},
+	{HERE, __NR_read, {0}, 0},
+	{HERE, __NR_clone3, {0}, ENOSYS},
+	{ELSEWHERE, __NR_read, {0}, ENOSYS},
+	{HERE, __NR_socket, {AF_UNIX}, 0},
 	/* the kernel takes an int: the upper half does not make another family of it */
-	{ HERE, __NR_socket, { 0xdead00000000ULL | AF_UNIX }, 0 },
-	{ HERE, __NR_socket, { AF_INET }, EAFNOSUPPORT },
-	{ HERE, __NR_socket, { 0x100000000ULL | AF_INET }, EAFNOSUPPORT },
-	{ HERE, __NR_socket, { AF_NETLINK, 3, 0 }, 0 },
-	{ HERE, __NR_socket, { AF_NETLINK, 3, 12 }, EAFNOSUPPORT },
-	{ HERE, __NR_fchmod, { 3, 0755 }, 0 },
-	{ HERE, __NR_fchmod, { 3, 04755 }, EACCES },
-	{ HERE, __NR_fchmod, { 3, 02755 }, 0 },
-	{ HERE, __NR_lseek, { 3, 0x500000007 }, EDOM },
-	{ HERE, __NR_lseek, { 3, 0x400000007 }, 0 },
-	{ HERE, __NR_lseek, { 3, 5 }, 0 },
+	{HERE, __NR_socket, {0xdead00000000ULL | AF_UNIX}, 0},
+	{HERE, __NR_socket, {AF_INET}, EAFNOSUPPORT},
+	{HERE, __NR_socket, {0x100000000ULL | AF_INET}, EAFNOSUPPORT},
+	{HERE, __NR_socket, {AF_NETLINK, 3, 0}, 0},
+	{HERE, __NR_socket, {AF_NETLINK, 3, 12}, EAFNOSUPPORT},
+	{HERE, __NR_fchmod, {3, 0755}, 0},
+	{HERE, __NR_fchmod, {3, 04755}, EACCES},
+	{HERE, __NR_fchmod, {3, 02755}, 0},
+	{HERE, __NR_lseek, {3, 0x500000007}, EDOM},
+	{HERE, __NR_lseek, {3, 0x400000007}, 0},
+	{HERE, __NR_lseek, {3, 5}, 0},
 #ifdef __x86_64__
-	{ HERE, (int)(0x40000000u | __NR_read), { 0 }, ENOSYS },
-	{ HERE, -1, { 0 }, ENOSYS },
+	{HERE, (int)(0x40000000u | __NR_read), {0}, ENOSYS},
+	{HERE, -1, {0}, ENOSYS},
 #endif
 };
 
@@ -105,14 +105,18 @@ static void table_decides(void **state)
 	assert_int_equal(seccomp_build(&allow, rules, array_count(rules), 0), 0);
 	assert_int_equal(seccomp_build(&deny, rules, array_count(rules), EXDEV), 0);
 	for (size_t i = 0; i < array_count(cases); i++) {
-		struct seccomp_data call = { .nr = cases[i].nr, .arch = cases[i].arch,
-			.args = { cases[i].args[0], cases[i].args[1], cases[i].args[2] } };
+		struct seccomp_data call = {.nr = cases[i].nr,
+			.arch = cases[i].arch,
+			.args = {cases[i].args[0], cases[i].args[1], cases[i].args[2]}};
 
 		assert_int_equal(run(&allow, &call), cases[i].error);
 	}
 	/* what no row names: the other default */
-	assert_int_equal(run(&deny, &(struct seccomp_data){ .nr = __NR_read, .arch = HERE }), EXDEV);
-	assert_int_equal(run(&deny, &(struct seccomp_data){ .nr = __NR_socket, .arch = HERE, .args = { AF_UNIX } }), 0);
+	assert_int_equal(run(&deny, &(struct seccomp_data){.nr = __NR_read, .arch = HERE}), EXDEV);
+	assert_int_equal(
+		run(&deny,
+			&(struct seccomp_data){.nr = __NR_socket, .arch = HERE, .args = {AF_UNIX}}),
+		0);
 }
 
 static void unsound_rows_are_refused(void **state)
@@ -126,10 +130,10 @@ static void unsound_rows_are_refused(void **state)
 	assert_int_equal(seccomp_build(&p, &never, 1, 0), -EINVAL);
 	assert_int_equal(seccomp_build(&p, &nowhere, 1, 0), -EINVAL);
 	for (int i = 0; i < SECCOMP_CODE_MAX; i++)
-		many[i] = (struct seccomp_rule){ .nr = i, .error = EPERM };
+		many[i] = (struct seccomp_rule){.nr = i, .error = EPERM};
 	assert_int_equal(seccomp_build(&p, many, SECCOMP_CODE_MAX, 0), -E2BIG);
 	for (int i = 0; i < SECCOMP_CODE_MAX; i++) /* one block over 255 instructions */
-		many[i] = (struct seccomp_rule){ .nr = 1, .error = EPERM, .mask = 7, .value = i & 7 };
+		many[i] = (struct seccomp_rule){.nr = 1, .error = EPERM, .mask = 7, .value = i & 7};
 	assert_int_equal(seccomp_build(&p, many, 100, 0), -E2BIG);
 }
 
@@ -138,7 +142,8 @@ static int try_filter(void *context)
 	static struct seccomp_program p;
 
 	(void)context;
-	if (socket(AF_INET, SOCK_DGRAM, 0) < 0 || seccomp_build(&p, rules, array_count(rules), 0) < 0)
+	if (socket(AF_INET, SOCK_DGRAM, 0) < 0 ||
+		seccomp_build(&p, rules, array_count(rules), 0) < 0)
 		return 1; /* the control: it works before */
 	if (process_no_new_privs() < 0 || seccomp_install(&p) < 0)
 		return 2;

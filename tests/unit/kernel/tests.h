@@ -16,7 +16,8 @@ int test_mount(void);
 int test_process(void);
 int test_seccomp(void);
 
-/* Runs fn in a forked child and returns its value, 0 to 255. A child that is killed fails the test. */
+/* Runs fn in a forked child and returns its value, 0 to 255. A child that is killed fails the
+ * test. */
 int in_child(int (*fn)(void *context), void *context);
 
 /* A fresh directory beneath /tmp, removed by place_remove(). */

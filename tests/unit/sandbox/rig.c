@@ -19,13 +19,14 @@
 
 #define BOUND_MS 20000
 
-static const char *const environment[] = { "PATH=/usr/bin:/bin", "HOME=/home/agent", "LANG=C.UTF-8", NULL };
+static const char *const environment[] = {
+	"PATH=/usr/bin:/bin", "HOME=/home/agent", "LANG=C.UTF-8", NULL};
 
 void rig_init(struct rig *r, enum sandbox_kind kind)
 {
 	(void)memset(r, 0, sizeof(*r));
 	r->kind = kind;
-	r->spec = (struct box_spec){ .name = "unit", .cwd = "/tmp" };
+	r->spec = (struct box_spec){.name = "unit", .cwd = "/tmp"};
 	r->spec.envp = (char *const *)(uintptr_t)environment; /* only read */
 	r->spec.argv = (char *const *)(uintptr_t)r->argv;
 	sandbox_owner(kind, &r->spec.owner_uid, &r->spec.owner_gid);
@@ -59,9 +60,9 @@ static void judge(struct rig *r)
 		if (seen != NULL && seen->verdict == expected[i].verdict)
 			continue;
 		r->broken_count++;
-		(void)snprintf(r->broken + used, sizeof(r->broken) - used, "%s(part %d, detail %d) ",
-			claim_name((enum claim)expected[i].claim), seen != NULL ? seen->part : -1,
-			seen != NULL ? seen->detail : -1);
+		(void)snprintf(r->broken + used, sizeof(r->broken) - used,
+			"%s(part %d, detail %d) ", claim_name((enum claim)expected[i].claim),
+			seen != NULL ? seen->part : -1, seen != NULL ? seen->detail : -1);
 	}
 }
 
@@ -138,7 +139,8 @@ int rig_run(struct rig *r)
 	r->spec.stdio[1] = out[1];
 	r->spec.stdio[2] = err[1];
 	r->loop = loop_new();
-	result = sandbox_provider_find(r->kind)->start(r->loop, &r->spec, take, r, &r->box, &r->error);
+	result = sandbox_provider_find(r->kind)->start(
+		r->loop, &r->spec, take, r, &r->box, &r->error);
 	(void)close(in[0]);
 	(void)close(out[1]);
 	(void)close(err[1]);
@@ -194,7 +196,7 @@ void place_write(const char *directory, const char *name, const char *text)
 
 void become_user(void)
 {
-	if (setgroups(0, NULL) < 0 || setresgid(1001, 1001, 1001) < 0 || setresuid(1001, 1001, 1001) < 0 ||
-		setenv("HOME", "/nonexistent", 1) < 0)
+	if (setgroups(0, NULL) < 0 || setresgid(1001, 1001, 1001) < 0 ||
+		setresuid(1001, 1001, 1001) < 0 || setenv("HOME", "/nonexistent", 1) < 0)
 		_exit(99);
 }

@@ -19,12 +19,12 @@
 #include "rig.h"
 
 #define LINGER                                                                                     \
-	"setsid sleep 1000 & sleep 1001 & sleep 1002 & kill -STOP $!; " \
+	"setsid sleep 1000 & sleep 1001 & sleep 1002 & kill -STOP $!; "                            \
 	"(trap '' TERM HUP; setsid sh -c 'sleep 1003 & sleep 1004' & ) ; "
 
 static struct rig r;
 
-static const enum sandbox_kind kinds[] = { SANDBOX_NATIVE, SANDBOX_LOCAL };
+static const enum sandbox_kind kinds[] = {SANDBOX_NATIVE, SANDBOX_LOCAL};
 
 /* What the command leaves behind ends with it, and is counted. */
 static void survivors(void **state)
@@ -32,7 +32,8 @@ static void survivors(void **state)
 	(void)state;
 	for (size_t i = 0; i < array_count(kinds); i++) {
 		rig_init(&r, kinds[i]);
-		rig_shell(&r, "setsid sleep 1000 & sleep 1001 & sleep 1002 & kill -STOP $!; exit 4");
+		rig_shell(
+			&r, "setsid sleep 1000 & sleep 1001 & sleep 1002 & kill -STOP $!; exit 4");
 		assert_int_equal(rig_run(&r), 0);
 		assert_int_equal(WEXITSTATUS(r.status), 4);
 		assert_int_equal(r.survivor_count, 3);
@@ -171,7 +172,7 @@ static void steward_killed_early(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 24; i++) {
-		struct timespec moment = { .tv_nsec = i * 400000L };
+		struct timespec moment = {.tv_nsec = i * 400000L};
 		struct pollfd p;
 		int ends[2], status;
 		pid_t steward;
@@ -179,7 +180,8 @@ static void steward_killed_early(void **state)
 		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 		steward = fork();
 		if (steward == 0) {
-			(void)fcntl(ends[1], F_DUPFD, 100); /* not CLOEXEC: closed by nobody but the rules */
+			(void)fcntl(ends[1], F_DUPFD,
+				100); /* not CLOEXEC: closed by nobody but the rules */
 			rig_init(&r, SANDBOX_NATIVE);
 			rig_shell(&r, "sleep 1005");
 			(void)rig_run(&r);
@@ -189,7 +191,7 @@ static void steward_killed_early(void **state)
 		(void)nanosleep(&moment, NULL); /* a sample of moments, not a synchronisation */
 		assert_int_equal(kill(steward, SIGKILL), 0);
 		assert_int_equal(waitpid(steward, &status, 0), steward);
-		p = (struct pollfd){ .fd = ends[0] };
+		p = (struct pollfd){.fd = ends[0]};
 		assert_int_equal(poll(&p, 1, 5000), 1);
 		assert_int_equal(p.revents, POLLHUP);
 		(void)close(ends[0]);
@@ -209,5 +211,6 @@ int test_death(void)
 		cmocka_unit_test(steward_killed_early),
 	};
 
-	return cmocka_run_group_tests_name(is_user() ? "death, user" : "death, root", tests, NULL, NULL);
+	return cmocka_run_group_tests_name(
+		is_user() ? "death, user" : "death, root", tests, NULL, NULL);
 }

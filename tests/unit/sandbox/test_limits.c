@@ -98,5 +98,6 @@ int test_limits(void)
 		cmocka_unit_test(floor_counts_per_box),
 	};
 
-	return cmocka_run_group_tests_name(is_user() ? "limits, user" : "limits, root", tests, NULL, NULL);
+	return cmocka_run_group_tests_name(
+		is_user() ? "limits, user" : "limits, root", tests, NULL, NULL);
 }

@@ -20,7 +20,8 @@ static struct plan_mount mounts[2];
 static void prepare(const char *place, bool writable)
 {
 	rig_init(&r, SANDBOX_NATIVE);
-	mounts[0] = (struct plan_mount){ (char *)(uintptr_t)place, (char *)(uintptr_t)"/workspace", writable };
+	mounts[0] = (struct plan_mount){
+		(char *)(uintptr_t)place, (char *)(uintptr_t) "/workspace", writable};
 	r.spec.mounts = mounts;
 	r.spec.mount_count = 1;
 	r.spec.cwd = "/workspace";
@@ -41,7 +42,7 @@ static void run(const char *script, const char *output)
 /* A workspace of any owner can be written, and what is made there has its owner: not the box's. */
 static void owners(void **state)
 {
-	static const uid_t owners_of_root[] = { 0, 1234 };
+	static const uid_t owners_of_root[] = {0, 1234};
 	char *place = place_make();
 	struct stat st;
 
@@ -106,9 +107,9 @@ static void targets(void **state)
 	(void)state;
 	place_write(place, "file", "text\n");
 	prepare(place, true);
-	mounts[0].target = (char *)(uintptr_t)"/home/agent/.config/tool";
-	mounts[1] = (struct plan_mount){ place_path(place, "file"),
-		(char *)(uintptr_t)"/opt/deep/er/file", false };
+	mounts[0].target = (char *)(uintptr_t) "/home/agent/.config/tool";
+	mounts[1] = (struct plan_mount){
+		place_path(place, "file"), (char *)(uintptr_t) "/opt/deep/er/file", false};
 	r.spec.mount_count = 2;
 	r.spec.cwd = "/opt/deep";
 	run("cat er/file /home/agent/.config/tool/file; touch /home/agent/.config/x && echo made; "
@@ -119,10 +120,12 @@ static void targets(void **state)
 
 static void covered(void **state)
 {
-	static const char script[] = "cat store/secret file 2>/dev/null; ls store 2>/dev/null; cat plain";
+	static const char script[] =
+		"cat store/secret file 2>/dev/null; ls store 2>/dev/null; cat plain";
 	char *place = place_make();
 	char *store = place_path(place, "store");
-	char *const paths[] = { store, place_path(place, "file"), place_path(place, "missing"), NULL };
+	char *const paths[] = {
+		store, place_path(place, "file"), place_path(place, "missing"), NULL};
 
 	(void)state;
 	assert_int_equal(mkdir(store, 0755), 0);
@@ -135,7 +138,8 @@ static void covered(void **state)
 		r.spec.without = twin ? BOX_WITHOUT_COVER : 0;
 		r.keeps_claims = twin;
 		run(script, twin ? "secret\nhidden\nsecret\nplain\n" : "plain\n");
-		assert_int_equal(rig_claim(&r, CLAIM_FILES_STORE)->verdict, twin ? CLAIM_BROKEN : CLAIM_HELD);
+		assert_int_equal(rig_claim(&r, CLAIM_FILES_STORE)->verdict,
+			twin ? CLAIM_BROKEN : CLAIM_HELD);
 	}
 	/* neither renamed away nor removed, and the owner's right to chmod does not open it */
 	prepare(place, true);
@@ -153,7 +157,7 @@ static void readonly(void **state)
 		"echo x 2>/dev/null >run.toml || echo refused; mv run.toml y 2>/dev/null || echo refused; "
 		"touch sub/new 2>/dev/null || echo refused; cat run.toml 2>/dev/null; touch free && echo free";
 	char *place = place_make();
-	char *const paths[] = { place_path(place, "run.toml"), place_path(place, "sub"), NULL };
+	char *const paths[] = {place_path(place, "run.toml"), place_path(place, "sub"), NULL};
 
 	(void)state;
 	assert_int_equal(mkdir(place_path(place, "sub"), 0755), 0);
@@ -182,14 +186,15 @@ static void git(void **state)
 	prepare(place, true);
 	r.spec.git_protected = true;
 	r.spec.without = BOX_WITHOUT_GIT;
-	run("echo x >>.git/config && touch .git/hooks/pre-commit && mv .git other && echo all", "all\n");
+	run("echo x >>.git/config && touch .git/hooks/pre-commit && mv .git other && echo all",
+		"all\n");
 	place_remove(place);
 }
 
 static void absolute_targets_only(void **state)
 {
 	char *place = place_make();
-	static const char *const bad[] = { "/", "workspace", "" };
+	static const char *const bad[] = {"/", "workspace", ""};
 
 	(void)state;
 	for (size_t i = 0; i < array_count(bad); i++) {
@@ -202,7 +207,8 @@ static void absolute_targets_only(void **state)
 	place_remove(place);
 }
 
-/* A link in the workspace that leads out of it is followed in the box's own root, not the host's. */
+/* A link in the workspace that leads out of it is followed in the box's own root, not the
+ * host's. */
 static void links_stay_inside(void **state)
 {
 	char *place = place_make();
@@ -210,7 +216,8 @@ static void links_stay_inside(void **state)
 	(void)state;
 	assert_int_equal(symlink("/etc", place_path(place, "out")), 0);
 	prepare(place, true);
-	mounts[1] = (struct plan_mount){ place, (char *)(uintptr_t)"/workspace/out/hemra-here", false };
+	mounts[1] =
+		(struct plan_mount){place, (char *)(uintptr_t) "/workspace/out/hemra-here", false};
 	r.spec.mount_count = 2;
 	r.keeps_claims = true;
 	run("ls /etc/hemra-here | head -n 1", "out\n");
@@ -232,5 +239,6 @@ int test_mounts(void)
 		cmocka_unit_test(links_stay_inside),
 	};
 
-	return cmocka_run_group_tests_name(is_user() ? "mounts, user" : "mounts, root", tests, NULL, NULL);
+	return cmocka_run_group_tests_name(
+		is_user() ? "mounts, user" : "mounts, root", tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 #include "ground/base/own.h"
 #include "rig.h"
 
-static const enum sandbox_kind kinds[] = { SANDBOX_NATIVE, SANDBOX_LOCAL };
+static const enum sandbox_kind kinds[] = {SANDBOX_NATIVE, SANDBOX_LOCAL};
 
 static struct rig r; /* large */
 
@@ -58,18 +58,23 @@ static void streams(void **state)
 	for (size_t i = 0; i < array_count(kinds); i++) {
 		rig_init(&r, kinds[i]);
 		r.input = "one\ntwo\n";
-		rig_shell(&r, "cat; echo three >&2; echo four >/dev/stdout; echo five >/dev/stderr");
+		rig_shell(
+			&r, "cat; echo three >&2; echo four >/dev/stdout; echo five >/dev/stderr");
 		run_ok();
 		assert_string_equal(r.output, "one\ntwo\nfour\n");
 		assert_string_equal(r.errors, "three\nfive\n");
 	}
 }
 
-/* More than one piece of the start message, and more than a socket's buffer for an ordinary user. */
+/* More than one piece of the start message, and more than a socket's buffer for an ordinary
+ * user. */
 static void large_environment(void **state)
 {
-	enum { COUNT = 12, SIZE = 100000 };
-	char *envp[COUNT + 2] = { NULL };
+	enum {
+		COUNT = 12,
+		SIZE = 100000
+	};
+	char *envp[COUNT + 2] = {NULL};
 
 	(void)state;
 	for (int i = 0; i < COUNT; i++) {
@@ -113,7 +118,7 @@ static void missing_command(void **state)
 static void missing_interpreter(void **state)
 {
 	char *place = place_make();
-	struct plan_mount mounts[] = { { place, (char *)(uintptr_t)"/workspace", true } };
+	struct plan_mount mounts[] = {{place, (char *)(uintptr_t) "/workspace", true}};
 
 	(void)state;
 	place_write(place, "script", "#!/nonexistent/interpreter\n");
@@ -133,7 +138,8 @@ static void hint_for_mount(void **state)
 {
 	char *place = place_make();
 	autofree char *old = own_strdup(getenv("PATH") != NULL ? getenv("PATH") : "");
-	autofree char *wanted = own_printf("show its directory to the box with --mount %s:ro", place);
+	autofree char *wanted =
+		own_printf("show its directory to the box with --mount %s:ro", place);
 
 	(void)state;
 	place_write(place, "hemra-tool", "#!/bin/sh\n");
@@ -164,8 +170,8 @@ static void bad_cwd(void **state)
 
 static void bad_mount(void **state)
 {
-	struct plan_mount mounts[] = { { (char *)(uintptr_t)"/nonexistent/source",
-		(char *)(uintptr_t)"/workspace", true } };
+	struct plan_mount mounts[] = {{(char *)(uintptr_t) "/nonexistent/source",
+		(char *)(uintptr_t) "/workspace", true}};
 
 	(void)state;
 	rig_init(&r, SANDBOX_NATIVE);
@@ -178,9 +184,9 @@ static void bad_mount(void **state)
 
 static void usable_and_capabilities(void **state)
 {
-	struct plan_limits limits = { 0 };
+	struct plan_limits limits = {0};
 	struct sandbox_capabilities c;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	(void)state;
 	if (sandbox_provider_find(SANDBOX_NATIVE)->usable(&err) < 0)
@@ -234,5 +240,6 @@ int test_start(void)
 		cmocka_unit_test(leaves_nothing),
 	};
 
-	return cmocka_run_group_tests_name(is_user() ? "start, user" : "start, root", tests, NULL, NULL);
+	return cmocka_run_group_tests_name(
+		is_user() ? "start, user" : "start, root", tests, NULL, NULL);
 }

@@ -201,6 +201,9 @@ static void test_torn(void **state)
 	assert_int_equal(event_log_claim(rig_store, &attempt, &l, NULL), 0);
 	assert_int_equal(event_log_torn(l), 0);
 	event_log_close(l);
+	must_find("manifest.missing"); /* there never was one here */
+	must_remark("events.torn_kept");
+	must_remark("attempt.unfinished");
 }
 
 static void test_nothing_whole(void **state)

@@ -310,6 +310,19 @@ static void test_no_plan(void **state)
 		replace_once(l.line[0], "attempt.planned", "attempt.planted"));
 }
 
+static void test_empty(void **state)
+{
+	const uint8_t manifest[32] = {0};
+	struct id attempt = new_id();
+	struct event_log *l;
+
+	(void)state;
+	assert_int_equal(event_log_create(rig_store, &attempt, manifest, &l, NULL), 0);
+	event_log_close(l);
+	must_find("");
+	must_remark("events.empty");
+}
+
 static void test_stray(void **state)
 {
 	autofree char *path = inside("events/notes.txt");
@@ -352,6 +365,7 @@ int test_verify_events(void)
 		CASE(test_missing),
 		CASE(test_forged),
 		CASE(test_no_plan),
+		CASE(test_empty),
 		CASE(test_stray),
 	};
 

@@ -261,6 +261,31 @@ static void test_forked(void **state)
 	});
 }
 
+/* Our own key gives an attempt the head of another. */
+static void test_twice(void **state)
+{
+	(void)state;
+	EDIT("events.rewritten seal.twice", {
+		seal_again(rig_key, 1, l.line[0]);
+		lines_done(&l);
+		lines_read(path, &l);
+	});
+}
+
+static void test_bytes(void **state)
+{
+	(void)state;
+	EDIT("seal.bytes", {
+		autofree char *other = own_strdup(l.line[1]);
+		char *bytes = strstr(other, "\"bytes\":") + 8;
+
+		bytes[0] = bytes[0] == '9' ? '8' : '9';
+		seal_again(rig_key, 1, other);
+		lines_done(&l);
+		lines_read(path, &l);
+	});
+}
+
 static void test_id_missing(void **state)
 {
 	autofree char *path = inside("id");
@@ -339,6 +364,8 @@ int test_verify_seals(void)
 		CASE(test_replaced),
 		CASE(test_lost),
 		CASE(test_forked),
+		CASE(test_twice),
+		CASE(test_bytes),
 		CASE(test_id_missing),
 		CASE(test_id_changed),
 		CASE(test_other_store),
