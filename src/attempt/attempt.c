@@ -83,6 +83,7 @@ int attempt_steward(const struct attempt_start *start, attempt_warden_fn *warden
 		attempt_prepare_command(&a, &err) < 0 || attempt_arm(&a, &err) < 0)
 		attempt_fail(&a, err.code == ENOSPC ? OUTCOME_INFRA_ENVIRONMENT : OUTCOME_INFRA_SETUP,
 			"%s", err.text);
+	attempt_forget_environment(&a);
 	supervise_run(&a);
 	attempt_collect(&a);
 	attempt_verify(&a);

@@ -47,6 +47,26 @@ static void list_variables(struct needle_list *list, char *const *names)
 	}
 }
 
+static bool is_in_environment(const char *value)
+{
+	for (char **e = environ; *e != NULL; e++) {
+		const char *equals = strchr(*e, '=');
+
+		if (equals != NULL && strcmp(equals + 1, value) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A task's ${NAME} was resolved from the operator's environment when it was loaded. */
+static void list_resolved(struct needle_list *list, const struct plan_variable *v, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strlen(v[i].value) >= NEEDLE_SECRET_MIN && !is_plain_name(v[i].name) &&
+			is_in_environment(v[i].value))
+			needle_list_add(list, v[i].name, v[i].value, strlen(v[i].value));
+}
+
 int attempt_read_secrets(struct attempt *a, struct err *err)
 {
 	const struct plan *p = &a->plan;
@@ -70,6 +90,9 @@ int attempt_read_secrets(struct attempt *a, struct err *err)
 	}
 	list_variables(&list, p->harness.env);
 	list_variables(&list, p->verifier.env_names);
+	list_resolved(&list, p->task.env, p->task.env_count);
+	list_resolved(&list, p->task.solution_env, p->task.solution_env_count);
+	list_resolved(&list, p->verifier.env, p->verifier.env_count);
 	r = needle_new(list.secrets, list.count, &a->needle, err);
 	free(list.secrets);
 	if (r < 0)
@@ -195,4 +218,25 @@ int attempt_prepare_command(struct attempt *a, struct err *err)
 		set(&a->envp, p->secrets[i].name,
 			secret_set_value(a->secrets, p->secrets[i].name, /* ret_bytes= */ NULL));
 	return 0;
+}
+
+/* The steward needs them no longer, and its memory is where a stray core file or a debugger would look. */
+void attempt_forget_environment(struct attempt *a)
+{
+	const struct plan *p = &a->plan;
+	const char **references = own_alloc((p->secret_count + 1) * sizeof(*references));
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->secret_count; i++) {
+		const char *reference = p->secrets[i].reference;
+		bool needed = false;
+
+		for (size_t n = 0; p->verifier.env_names != NULL && p->verifier.env_names[n] != NULL; n++)
+			needed |= str_starts(reference, "env:") &&
+				  strcmp(reference + strlen("env:"), p->verifier.env_names[n]) == 0;
+		if (!needed)
+			references[count++] = reference;
+	}
+	secret_forget_environment(references, count);
+	free(references);
 }

@@ -24,7 +24,7 @@
 #define GATHER_BYTES (1024 * 1024)
 
 /* The record cannot take more: the attempt ends, what was written stays. */
-static void record_broke(struct attempt *a, const struct err *err)
+static void note_broke(struct attempt *a, const struct err *err)
 {
 	if (a->record_failed)
 		return;
@@ -38,7 +38,7 @@ void note_flush(struct attempt *a)
 	struct err err = { 0 };
 
 	if (a->log != NULL && !a->record_failed && event_log_flush(a->log, &err) < 0)
-		record_broke(a, &err);
+		note_broke(a, &err);
 }
 
 static void append(struct attempt *a, enum event_type type, const char *data, size_t size)
@@ -48,7 +48,7 @@ static void append(struct attempt *a, enum event_type type, const char *data, si
 	if (a->record_failed || a->log == NULL)
 		return;
 	if (event_log_append(a->log, type, data, size, &err) < 0)
-		record_broke(a, &err);
+		note_broke(a, &err);
 	else if (event_log_pending(a->log) > GATHER_BYTES)
 		note_flush(a);
 }
@@ -83,7 +83,10 @@ void note_redact(struct attempt *a, char *text, size_t room)
 	(void)snprintf(text, room, "%s", buf_text(&a->scratch));
 }
 
-static void record_vformat(struct attempt *a, enum event_type type, const char *format, va_list args)
+static void note_vformat(struct attempt *a, enum event_type type, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
+
+static void note_vformat(struct attempt *a, enum event_type type, const char *format, va_list args)
 {
 	char *text = NULL;
 	int n = vasprintf(&text, format, args);
@@ -99,7 +102,7 @@ void note_eventf(struct attempt *a, enum event_type type, const char *format, ..
 	va_list args;
 
 	va_start(args, format);
-	record_vformat(a, type, format, args);
+	note_vformat(a, type, format, args);
 	va_end(args);
 }
 
@@ -108,7 +111,7 @@ void note_decision(struct attempt *a, enum event_type type, const char *format, 
 	va_list args;
 
 	va_start(args, format);
-	record_vformat(a, type, format, args);
+	note_vformat(a, type, format, args);
 	va_end(args);
 	note_flush(a);
 }
@@ -198,7 +201,7 @@ static void handle_sync(void *context)
 	if (a->record_failed || a->log == NULL)
 		return;
 	if (event_log_sync(a->log, &err) < 0)
-		record_broke(a, &err);
+		note_broke(a, &err);
 }
 
 int note_open(struct attempt *a, int events_fd, struct err *err)

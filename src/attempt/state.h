@@ -127,6 +127,7 @@ int attempt_prepare_command(struct attempt *a, struct err *err);
 int attempt_environment(struct attempt *a, const struct plan_variable *extra, size_t extra_count,
 	char *const *names, char ***ret_envp, struct err *err);
 int attempt_read_secrets(struct attempt *a, struct err *err);
+void attempt_forget_environment(struct attempt *a);
 
 /* note.c: what enters the record */
 int note_open(struct attempt *a, int events_fd, struct err *err);

@@ -12,7 +12,7 @@
 
 #include "ground/base/own.h"
 #include "ground/kernel/process.h"
-#include "sandbox/init.h"
+#include "ground/terms/init.h"
 
 enum {
 	IMAGE = INIT_FD_COUNT, /* where the image goes */

@@ -24,7 +24,7 @@
 #include "ground/base/own.h"
 #include "ground/kernel/pidfd.h"
 #include "ground/kernel/sock.h"
-#include "sandbox/init.h"
+#include "ground/terms/init.h"
 
 #define FREE_MS   5000
 #define CGROUP_MS 200
@@ -151,7 +151,8 @@ static void add_hint(const struct box *b, struct err *e)
 		(void)snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, b->command);
 		if (path[0] == '/' && access(file, X_OK) == 0) {
 			(void)snprintf(e->text + used, sizeof(e->text) - used,
-				"; this machine has %.150s: show its directory to the box with --mount %.*s:ro",
+				"; this machine has %.150s: "
+				"show its directory to the box with --mount %.*s:ro",
 				file, (int)n, path);
 			return;
 		}
@@ -413,8 +414,7 @@ void box_kill(struct box *b)
 	(void)cgroup_kill(&b->cgroup); /* where there is one; pid 1's death is enough */
 	if (b->is_local && b->control >= 0) {
 		loop_watch_free(take_ptr(&b->watch_control));
-		own_close(
-			&b->control); /* pid 1 kills its descendants, which nobody else could find */
+		own_close(&b->control); /* pid 1 kills what is beneath it; nobody else finds it */
 		return;
 	}
 	(void)pidfd_kill(b->pidfd, SIGKILL);

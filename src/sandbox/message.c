@@ -6,8 +6,8 @@
 
 #include "ground/base/own.h"
 #include "ground/kernel/seccomp.h"
+#include "ground/terms/init.h"
 #include "sandbox/box.h"
-#include "sandbox/init.h"
 
 static uint32_t add_list(struct buf *b, char *const *v)
 {

@@ -43,13 +43,13 @@ struct box_spec {
 	const char *cwd;   /* absolute, in the box */
 	const struct plan_mount *mounts; /* in order; targets are made; a source may be a file */
 	size_t mount_count;
-	char *const *
-		covered; /* host paths (absolute) that must be absent in the box although a mount is their ancestor; may be NULL */
-	char *const *
-		readonly; /* host paths that must be read-only although a writable mount is their ancestor; may be NULL */
+	/* Host paths, absolute, that must be absent, or read-only, in the box although a mount
+	 * is their ancestor; may be NULL. */
+	char *const *covered;
+	char *const *readonly;
 	struct plan_limits limits;
-	unsigned weaker; /* enum weaker */
-	bool git_protected; /* bind mode: .git/config and hooks beneath writable mounts are read-only */
+	unsigned weaker;    /* enum weaker */
+	bool git_protected; /* .git/config and hooks of writable mounts are read-only */
 	int stdio[3];       /* the box's ends of standard input, output, error; stay the caller's */
 	uid_t owner_uid; /* who on the host owns files that the box's user makes: sandbox_owner() */
 	gid_t owner_gid;
@@ -59,8 +59,8 @@ struct box_spec {
 
 enum box_report_type {
 	BOX_REPORT_CLAIM, /* one claim was tried */
-	BOX_REPORT_ARMED, /* the probe is through: everything came out as expected or claims said otherwise */
-	BOX_REPORT_EXEC_FAILED, /* the command could not be executed; error holds code and sentence */
+	BOX_REPORT_ARMED, /* the probe is through; whether it holds is the caller's to judge */
+	BOX_REPORT_EXEC_FAILED, /* the command cannot be executed; error says why */
 	BOX_REPORT_FAILED,      /* the box could not be built; error holds the sentence */
 	BOX_REPORT_RUNNING,     /* the command was executed */
 	BOX_REPORT_EXITED,      /* the command's first process ended: wait_status */

@@ -23,6 +23,8 @@ def main():
         os.makedirs(cache, exist_ok=True)
         words.append(f"--cppcheck-build-dir={cache}")
     result = subprocess.run([*words, *names], cwd=tree.root, text=True, capture_output=True, check=False)
+    if result.returncode != 0: # faults alone leave it at 0
+        faults.add("cppcheck", 0, f"ended with status {result.returncode}: {result.stdout.strip()}")
     for line in sorted(set(result.stderr.splitlines())):
         pieces = line.split("\t", 2)
         if len(pieces) == 3:

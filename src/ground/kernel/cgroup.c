@@ -114,7 +114,7 @@ static bool climb(char *path, size_t top)
 	}
 	if (best[0] == '\0')
 		return false;
-	(void)strcpy(path, best); /* it came from path */
+	path[strlen(best)] = '\0'; /* it is a beginning of path */
 	return true;
 }
 

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,12 +78,11 @@ int idmap_open(const struct idmap *uids, const struct idmap *gids, int *ret_fd)
 
 bool idmap_is_whole(void)
 {
-	char text[64] = "";
-	unsigned inside, outside, count;
+	char text[64] = "", *p = text;
 	autoclose int fd = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return false;
-	return sscanf(text, "%u %u %u", &inside, &outside, &count) == 3 && inside == 0 &&
-	       outside == 0 && count == UINT32_MAX;
+	return strtoul(p, &p, 10) == 0 && strtoul(p, &p, 10) == 0 &&
+	       strtoul(p, &p, 10) == UINT32_MAX && p > text;
 }

@@ -13,9 +13,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -66,16 +68,25 @@ static unsigned reap(struct init *in, int flags)
 	return count;
 }
 
-static pid_t parent_of(const char *pid)
+/* The number of a process directory's name, 0 for any other name. */
+static pid_t pid_of(const char *name)
+{
+	char *end;
+	long pid = strtol(name, &end, 10);
+
+	return *end == '\0' && pid > 0 && pid <= INT_MAX ? (pid_t)pid : 0;
+}
+
+static pid_t parent_of(pid_t pid)
 {
 	char path[64], text[512];
 	const char *p;
 
-	(void)strcpy(stpcpy(stpcpy(path, "/proc/"), pid), "/stat"); /* pid: at most ten digits */
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
 	if (file_read_small(AT_FDCWD, path, text, sizeof(text)) <= 0)
 		return 0;
 	p = strrchr(text, ')'); /* ") S ppid" */
-	return p != NULL && strlen(p) > 4 ? (pid_t)atoi(p + 4) : 0;
+	return p != NULL && strlen(p) > 4 ? (pid_t)strtol(p + 4, NULL, 10) : 0;
 }
 
 /* Local: kills our children; theirs become ours, and the caller comes again for them. */
@@ -84,10 +95,12 @@ static void kill_children(void)
 	DIR *proc = opendir("/proc");
 	const struct dirent *e;
 
-	while (proc != NULL && (e = readdir(proc)) != NULL)
-		if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && strlen(e->d_name) <= 10 &&
-			parent_of(e->d_name) == getpid())
-			(void)kill((pid_t)atoi(e->d_name), SIGKILL); /* ESRCH: it was faster */
+	while (proc != NULL && (e = readdir(proc)) != NULL) {
+		pid_t pid = pid_of(e->d_name);
+
+		if (pid > 0 && parent_of(pid) == getpid())
+			(void)kill(pid, SIGKILL); /* ESRCH: it was faster */
+	}
 	if (proc != NULL)
 		(void)closedir(proc);
 }

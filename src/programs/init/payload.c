@@ -71,7 +71,7 @@ static int drop_rights(const struct start *s, struct err *err)
 			return r;
 	}
 	if ((without & BOX_WITHOUT_CAPABILITIES) == 0) {
-		r = process_lock_securebits(); /* from here a change of user keeps capabilities … */
+		r = process_lock_securebits(); /* a change of user now keeps them … */
 		if (r < 0)
 			return err_set(err, -r, "lock the securebits");
 	}

@@ -60,9 +60,9 @@ struct board {
 	struct claim_result results[array_count(attempts)];
 };
 
-bool probe_refused(struct claim_result *r, uint8_t part, long value, const int *errnos)
+bool probe_refused(struct claim_result *r, size_t part, long value, const int *errnos)
 {
-	r->part = part;
+	r->part = (uint8_t)part;
 	r->detail = value < 0 ? (int32_t)-value : 0;
 	r->verdict = CLAIM_BROKEN;
 	for (; value < 0 && *errnos != 0; errnos++)
@@ -71,9 +71,9 @@ bool probe_refused(struct claim_result *r, uint8_t part, long value, const int *
 	return r->verdict == CLAIM_HELD;
 }
 
-bool probe_worked(struct claim_result *r, uint8_t part, long value)
+bool probe_worked(struct claim_result *r, size_t part, long value)
 {
-	r->part = part;
+	r->part = (uint8_t)part;
 	r->detail = value < 0 ? (int32_t)-value : 0;
 	r->verdict = value < 0 ? CLAIM_BROKEN : CLAIM_HELD;
 	return value >= 0;

@@ -25,8 +25,8 @@ probe_fn probe_limit_pids, probe_exec_command;
 /* Helpers of the attempts. A refusal that is expected: value is 0 or more when the call worked,
  * else -errno. Broken when it worked or failed with an errno that is not in the list (ends with 0).
  * Returns false when the claim is decided. */
-bool probe_refused(struct claim_result *r, uint8_t part, long value, const int *errnos);
+bool probe_refused(struct claim_result *r, size_t part, long value, const int *errnos);
 /* The other way round: the call must have worked. */
-bool probe_worked(struct claim_result *r, uint8_t part, long value);
+bool probe_worked(struct claim_result *r, size_t part, long value);
 
 #endif

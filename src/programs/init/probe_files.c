@@ -39,7 +39,7 @@ void probe_files_home(const struct start *s, struct claim_result *r)
 	char *const *paths = s->lists[INIT_HOME];
 
 	r->verdict = CLAIM_HELD;
-	for (uint8_t i = 0; paths[i] != NULL; i++)
+	for (size_t i = 0; paths[i] != NULL; i++)
 		if (!probe_refused(r, i, try_stat(paths[i]), absent))
 			return;
 }
@@ -51,7 +51,7 @@ void probe_files_store(const struct start *s, struct claim_result *r)
 
 	/* What lies beneath a mount is covered: it has a name there, but nothing to read. */
 	r->verdict = CLAIM_HELD;
-	for (uint8_t i = 0; paths[i] != NULL; i++)
+	for (size_t i = 0; paths[i] != NULL; i++)
 		if (!probe_refused(r, i, try_open(paths[i], O_RDONLY), absent))
 			return;
 }
@@ -84,7 +84,7 @@ static long try_connect(const char *path)
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return try_stat(path);
-	(void)strcpy(address.sun_path, path);
+	(void)memcpy(address.sun_path, path, strlen(path) + 1);
 	if (fd < 0)
 		return -errno;
 	return connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
@@ -96,7 +96,7 @@ void probe_files_sockets(const struct start *s, struct claim_result *r)
 	char *const *paths = s->lists[INIT_SOCKETS];
 
 	r->verdict = CLAIM_HELD;
-	for (uint8_t i = 0; paths[i] != NULL; i++)
+	for (size_t i = 0; paths[i] != NULL; i++)
 		if (!probe_refused(r, i, try_connect(paths[i]), absent))
 			return;
 }
@@ -107,7 +107,7 @@ void probe_files_devices(const struct start *s, struct claim_result *r)
 	static const mode_t kinds[] = {S_IFCHR, S_IFBLK};
 
 	(void)s;
-	for (uint8_t i = 0; i < array_count(kinds); i++) {
+	for (size_t i = 0; i < array_count(kinds); i++) {
 		/* 1:1 is /dev/mem, 7:0 the first loop device */
 		dev_t device = kinds[i] == S_IFCHR ? makedev(1, 1) : makedev(7, 0);
 		long value = mknod("/tmp/" PROBE_NAME, kinds[i] | 0600, device) < 0 ? -errno : 0;
@@ -146,7 +146,7 @@ void probe_files_workspace(const struct start *s, struct claim_result *r)
 	char *const *paths = s->lists[INIT_WORKSPACE];
 
 	r->verdict = CLAIM_HELD;
-	for (uint8_t i = 0; paths[i] != NULL; i++)
+	for (size_t i = 0; paths[i] != NULL; i++)
 		if (!probe_worked(r, i, try_write(paths[i])))
 			return;
 }

@@ -59,7 +59,7 @@ void probe_proc_outside(const struct start *s, struct claim_result *r)
 		r->part = 0;
 	}
 	while (proc != NULL && (e = readdir(proc)) != NULL) {
-		int pid = atoi(e->d_name); /* 0 for what is no process */
+		int pid = (int)strtol(e->d_name, NULL, 10); /* 0 for what is no process */
 
 		if (pid > 0 && pid != 1 && pid != getpid() && pid != getppid()) {
 			r->verdict = CLAIM_BROKEN;
@@ -135,8 +135,8 @@ void probe_sys_namespace(const struct start *s, struct claim_result *r)
 		_exit(0);
 	if (!probe_refused(r, 1, pid, refused))
 		return;
-	for (uint8_t i = 0; i < array_count(flags); i++)
-		if (!probe_refused(r, (uint8_t)(2 + i), CALL(__NR_unshare, flags[i]), refused))
+	for (size_t i = 0; i < array_count(flags); i++)
+		if (!probe_refused(r, 2 + i, CALL(__NR_unshare, flags[i]), refused))
 			return;
 }
 
@@ -252,7 +252,7 @@ void probe_priv_fds(const struct start *s, struct claim_result *r)
 	(void)s;
 	r->verdict = dir != NULL ? CLAIM_HELD : CLAIM_BROKEN;
 	while (dir != NULL && (e = readdir(dir)) != NULL) {
-		int fd = atoi(e->d_name);
+		int fd = (int)strtol(e->d_name, NULL, 10);
 
 		/* our own link, closed by exec, and the directory itself are not the command's */
 		if (e->d_name[0] == '.' || fd <= STDERR_FILENO || fd == INIT_FD_LINK ||
@@ -276,7 +276,7 @@ void probe_priv_sysctl(const struct start *s, struct claim_result *r)
 		"/proc/sys/user/max_user_namespaces", "/proc/sysrq-trigger"};
 
 	(void)s;
-	for (uint8_t i = 0; i < array_count(settings); i++)
+	for (size_t i = 0; i < array_count(settings); i++)
 		if (!probe_refused(r, i, try_open(settings[i], O_WRONLY), refused))
 			return;
 }

@@ -103,7 +103,7 @@ void probe_net_vsock(const struct start *s, struct claim_result *r)
 	static const int refused[] = {EAFNOSUPPORT, 0};
 
 	(void)s;
-	for (uint8_t i = 0; i < array_count(families); i++)
+	for (size_t i = 0; i < array_count(families); i++)
 		if (!probe_refused(r, i,
 			    try_socket(families[i].family, families[i].type, families[i].protocol),
 			    refused))

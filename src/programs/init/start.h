@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sandbox/init.h"
+#include "ground/terms/init.h"
 
 /* The start message as pid 1 uses it. Everything points into one mapping. */
 struct start {

@@ -12,9 +12,9 @@
 #include "ground/base/own.h"
 #include "ground/kernel/ns.h"
 #include "ground/kernel/process.h"
+#include "ground/terms/init.h"
 #include "sandbox/arrange.h"
 #include "sandbox/box.h"
-#include "sandbox/init.h"
 
 static void local_capabilities(
 	const struct plan_limits *limits, unsigned weaker, struct sandbox_capabilities *ret)
@@ -22,8 +22,8 @@ static void local_capabilities(
 	(void)limits;
 	(void)weaker;
 	*ret = (struct sandbox_capabilities){
-		.sentence =
-			"nothing is restricted: the harness runs on this machine with all the operator's rights"};
+		.sentence = "nothing is restricted: the harness runs on this machine with all the "
+			    "operator's rights"};
 	(void)snprintf(ret->how, sizeof(ret->how), "not at all");
 }
 

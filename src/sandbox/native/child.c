@@ -30,8 +30,8 @@
 #include "ground/kernel/pidfd.h"
 #include "ground/kernel/process.h"
 #include "ground/kernel/sock.h"
+#include "ground/terms/init.h"
 #include "sandbox/arrange.h"
-#include "sandbox/init.h"
 #include "sandbox/native/native.h"
 
 #define NOTHING "/.nothing"

@@ -38,8 +38,10 @@ static bool is_filtered(void)
 static const char *cause_of_limit(void)
 {
 	if (setting("/proc/sys/user/max_user_namespaces", 1) == 0)
-		return "user namespaces are turned off; turn them on with: sysctl -w user.max_user_namespaces=15000";
-	return "the number of namespaces is used up; raise it with: sysctl -w user.max_user_namespaces=15000 "
+		return "user namespaces are turned off; turn them on with: "
+		       "sysctl -w user.max_user_namespaces=15000";
+	return "the number of namespaces is used up; raise it with: "
+	       "sysctl -w user.max_user_namespaces=15000 "
 	       "(and max_net_namespaces, max_mnt_namespaces, max_pid_namespaces likewise)";
 }
 
@@ -48,20 +50,21 @@ static const char *cause_of_refusal(void)
 	bool is_user = geteuid() != 0;
 
 	if (is_user && setting("/proc/sys/kernel/unprivileged_userns_clone", 1) == 0)
-		return "this system lets only root make user namespaces; allow it with: sysctl -w "
-		       "kernel.unprivileged_userns_clone=1";
+		return "this system lets only root make user namespaces; allow it with: "
+		       "sysctl -w kernel.unprivileged_userns_clone=1";
 	if (is_user && setting("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", 0) == 1)
-		return "AppArmor keeps programs without a profile from using user namespaces; install hemra's "
-		       "profile as /etc/apparmor.d/hemra and load it with: apparmor_parser -r "
-		       "/etc/apparmor.d/hemra";
+		return "AppArmor keeps programs without a profile from using user namespaces; "
+		       "install hemra's profile as /etc/apparmor.d/hemra and load it with: "
+		       "apparmor_parser -r /etc/apparmor.d/hemra";
 	if (is_filtered())
-		return "a system call filter of the container that hemra runs in refuses it; start the container "
-		       "with --security-opt seccomp=unconfined --security-opt systempaths=unconfined";
+		return "a system call filter of the container that hemra runs in refuses it; "
+		       "start the container with --security-opt seccomp=unconfined "
+		       "--security-opt systempaths=unconfined";
 	if (!is_user && idmap_is_whole() && !process_has_capabilities(1ULL << CAP_SYS_ADMIN))
-		return "this root has no CAP_SYS_ADMIN, as in a container; start the container with --privileged, "
-		       "or run hemra as an ordinary user";
-	return "a part of /proc is hidden, or a security module refuses it, as in a container; start the "
-	       "container with --security-opt systempaths=unconfined";
+		return "this root has no CAP_SYS_ADMIN, as in a container; start the container "
+		       "with --privileged, or run hemra as an ordinary user";
+	return "a part of /proc is hidden, or a security module refuses it, as in a container; "
+	       "start the container with --security-opt systempaths=unconfined";
 }
 
 int native_explain(struct err *err)

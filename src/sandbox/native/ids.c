@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "ground/base/own.h"
@@ -47,26 +48,39 @@ static bool is_root(void)
 		       1ULL << CAP_SYS_ADMIN | 1ULL << CAP_SETUID | 1ULL << CAP_SETGID);
 }
 
+/* The namespace that our ids are of: tests, and nothing else, change it within a process. */
+static ino_t own_namespace(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/user", &st) < 0 ? 0 : st.st_ino;
+}
+
 void native_ids_find(struct native_ids *ret)
 {
 	static struct native_ids known;
-	static uid_t known_for = (uid_t)-1;
+	static uid_t known_for;
+	static ino_t known_in = (ino_t)-1;
+	ino_t here = own_namespace();
 
-	if (known_for != geteuid()) { /* tests change user; nobody else does */
-		known = (struct native_ids){.is_root = is_root()};
-		if (known.is_root) {
-			known.uids = (struct idmap){0, range_base("/etc/subuid"), RANGE_COUNT};
-			known.gids = (struct idmap){0, range_base("/etc/subgid"), RANGE_COUNT};
-			known.inner_uid = NATIVE_UID;
-			known.owner_uid = known.uids.outside + NATIVE_UID;
-			known.owner_gid = known.gids.outside + NATIVE_UID;
-		} else {
-			known.uids = (struct idmap){0, geteuid(), 1};
-			known.gids = (struct idmap){0, getegid(), 1};
-			known.owner_uid = geteuid();
-			known.owner_gid = getegid();
-		}
-		known_for = geteuid();
+	if (known_for == geteuid() && known_in == here) {
+		*ret = known;
+		return;
 	}
+	known = (struct native_ids){.is_root = is_root()};
+	if (known.is_root) {
+		known.uids = (struct idmap){0, range_base("/etc/subuid"), RANGE_COUNT};
+		known.gids = (struct idmap){0, range_base("/etc/subgid"), RANGE_COUNT};
+		known.inner_uid = NATIVE_UID;
+		known.owner_uid = known.uids.outside + NATIVE_UID;
+		known.owner_gid = known.gids.outside + NATIVE_UID;
+	} else {
+		known.uids = (struct idmap){0, geteuid(), 1};
+		known.gids = (struct idmap){0, getegid(), 1};
+		known.owner_uid = geteuid();
+		known.owner_gid = getegid();
+	}
+	known_for = geteuid();
+	known_in = here;
 	*ret = known;
 }

@@ -181,7 +181,7 @@ static int map_owner(
 	if (r == 0 || !m->writable)
 		return 0; /* what is only read may also show its real owner */
 	return err_say(err, -r,
-		"the file system of '%s' cannot show its files to the box under another owner; copy the "
+		"the file system of '%s' cannot show its files under another owner; copy the "
 		"workspace instead of binding it, or give the files to user %u",
 		m->source, (unsigned)ids->owner_uid);
 }

@@ -16,8 +16,8 @@
 #include "ground/kernel/landlock.h"
 #include "ground/kernel/ns.h"
 #include "ground/kernel/pidfd.h"
+#include "ground/terms/init.h"
 #include "sandbox/box.h"
-#include "sandbox/init.h"
 #include "sandbox/native/native.h"
 
 #define TRIAL_MS 5000
@@ -53,7 +53,8 @@ static int open_cgroup(struct box *b, const struct box_spec *spec, struct err *e
 	if (lacking == NULL)
 		return 0;
 	return err_say(err, EOPNOTSUPP,
-		"the limit on %s cannot be enforced: this user may not make control groups here; run in a "
+		"the limit on %s cannot be enforced: this user may not make control groups here; "
+		"run in a "
 		"systemd user session that delegates them, run as root, or accept it with --weaker "
 		"resource_limit",
 		lacking);
@@ -178,7 +179,8 @@ static void native_capabilities(
 	if (all_set && c.can_memory && c.can_cpu && (weaker & WEAKER_RESOURCE_LIMIT) == 0)
 		ret->isolation |= ISOLATION_RESOURCE_LIMIT;
 	(void)snprintf(ret->sentence, sizeof(ret->sentence),
-		"namespaces of its own for users, mounts, processes, network, ipc, names and groups; %s; %s",
+		"namespaces of its own for users, mounts, processes, network, ipc, names and "
+		"groups; %s; %s",
 		(weaker & WEAKER_SECCOMP) != 0 ? "no system call filter" : "system calls filtered",
 		abi < 0                           ? "no Landlock in this kernel"
 		: (weaker & WEAKER_LANDLOCK) != 0 ? "no Landlock"

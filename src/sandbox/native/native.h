@@ -34,14 +34,14 @@ enum step_kind {
 	STEP_USER_DIR, /* the same, owned by the box's user */
 	STEP_FILE,     /* target, text, mode */
 	STEP_LINK,     /* target -> text */
-	STEP_TMPFS, /* target, mode, text: size option or NULL; owned by the box's user when user_owned */
-	STEP_DEVPTS, /* target */
-	STEP_PROC,   /* target */
-	STEP_BIND,   /* source (or fd) at target, which is made; attributes */
-	STEP_HIDE, /* target, when it exists, is replaced by something empty that cannot be opened */
-	STEP_LOCK, /* target, when it exists, becomes read-only */
-	STEP_PIN, /* target, when it exists, becomes a mount of its own: it cannot be renamed away */
-	STEP_SEAL, /* target, a mount, becomes read-only itself */
+	STEP_TMPFS,    /* target, mode, text: size or NULL, user_owned */
+	STEP_DEVPTS,   /* target */
+	STEP_PROC,     /* target */
+	STEP_BIND,     /* source (or fd) at target, which is made; attributes */
+	STEP_HIDE,     /* target, if there, gives way to something empty that cannot be opened */
+	STEP_LOCK,     /* target, when it exists, becomes read-only */
+	STEP_PIN,      /* target, if there, becomes a mount: it cannot be renamed away */
+	STEP_SEAL,     /* target, a mount, becomes read-only itself */
 };
 
 struct step {

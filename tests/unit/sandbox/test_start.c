@@ -5,15 +5,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "ground/base/own.h"
+#include "ground/kernel/files.h"
+#include "ground/kernel/idmap.h"
+#include "ground/kernel/ns.h"
+#include "ground/kernel/process.h"
+#include "ground/kernel/seccomp.h"
 #include "rig.h"
 
 static const enum sandbox_kind kinds[] = {SANDBOX_NATIVE, SANDBOX_LOCAL};
@@ -199,6 +207,143 @@ static void usable_and_capabilities(void **state)
 	assert_int_equal(c.isolation, 0);
 }
 
+/* Says why no box can be made, in a child whose machine is worse; prints the sentence to a pipe. */
+static char *why_not(int (*worsen)(void))
+{
+	static struct err err;
+	int ends[2], status;
+	pid_t pid;
+
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	if (pid == 0) {
+		if (worsen() < 0)
+			_exit(1);
+		(void)memset(&err, 0, sizeof(err));
+		if (sandbox_provider_find(SANDBOX_NATIVE)->usable(&err) == 0)
+			_exit(2);
+		_exit(write(ends[1], &err, sizeof(err)) == sizeof(err) ? 0 : 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(ends[0], &err, sizeof(err)), sizeof(err));
+	(void)close(ends[0]);
+	(void)close(ends[1]);
+	return err.text;
+}
+
+static int enter_namespace(void)
+{
+	struct idmap uids = {0, geteuid(), 1}, gids = {0, getegid(), 1};
+
+	return prctl(PR_SET_DUMPABLE, 1) < 0 || ns_leave(CLONE_NEWUSER | CLONE_NEWNS) < 0 ||
+			       idmap_write(0, &uids, &gids, /* deny_setgroups= */ true) < 0
+		       ? -1
+		       : 0;
+}
+
+static int turn_namespaces_off(void)
+{
+	return enter_namespace() < 0
+		       ? -1
+		       : file_write_text(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0");
+}
+
+static int refuse(const struct seccomp_rule *rule)
+{
+	static struct seccomp_program p;
+
+	return seccomp_build(&p, rule, 1, 0) < 0 || process_no_new_privs() < 0
+		       ? -1
+		       : seccomp_install(&p);
+}
+
+static int refuse_namespaces(void)
+{
+	static const struct seccomp_rule rule = SECCOMP_DENY(clone3, EPERM);
+
+	return refuse(&rule);
+}
+
+static int refuse_mounts(void)
+{
+	static const struct seccomp_rule rule = SECCOMP_DENY(fsopen, ENOSYS);
+
+	return refuse(&rule);
+}
+
+/* A part of /proc hidden, as container engines do it. */
+static int hide_proc(void)
+{
+	return enter_namespace() < 0 ||
+			       mount("/dev/null", "/proc/kallsyms", NULL, MS_BIND, NULL) < 0
+		       ? -1
+		       : 0;
+}
+
+static void says_why_not(void **state)
+{
+	static const struct {
+		int (*worsen)(void);
+		const char *cause, *remedy;
+	} cases[] = {
+		{turn_namespaces_off, "user namespaces are turned off",
+			"sysctl -w user.max_user_namespaces"},
+		{refuse_namespaces,
+			"make the namespaces of the box: Operation not permitted: a system call "
+			"filter of the container",
+			"--security-opt seccomp=unconfined"},
+		{refuse_mounts, "a system call filter of the container",
+			"--security-opt seccomp=unconfined"},
+		{hide_proc, "a part of /proc is hidden", "--security-opt systempaths=unconfined"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < array_count(cases); i++) {
+		const char *text = why_not(cases[i].worsen);
+
+		if (strstr(text, cases[i].cause) == NULL || strstr(text, cases[i].remedy) == NULL)
+			fail_msg("case %zu: %s", i, text);
+	}
+}
+
+/* clone3 that is not there (an old kernel, a filter): clone does it. */
+static int lose_clone3(void)
+{
+	static const struct seccomp_rule rule = SECCOMP_DENY(clone3, ENOSYS);
+	struct err err;
+
+	if (refuse(&rule) < 0 || sandbox_provider_find(SANDBOX_NATIVE)->usable(&err) < 0)
+		return -1;
+	return 0;
+}
+
+/* And boxes inside a user namespace of one id, as in a rootless container. */
+static int nest(void)
+{
+	struct err err;
+
+	if (enter_namespace() < 0 || sandbox_provider_find(SANDBOX_NATIVE)->usable(&err) < 0)
+		return -1;
+	return 0;
+}
+
+static void does_without(void **state)
+{
+	int (*const cases[])(void) = {lose_clone3, nest};
+
+	(void)state;
+	for (size_t i = 0; i < array_count(cases); i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(cases[i]() == 0 ? 0 : 1);
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+}
+
 static size_t count_fds(void)
 {
 	size_t n = 0;
@@ -237,6 +382,8 @@ int test_start(void)
 		cmocka_unit_test(bad_cwd),
 		cmocka_unit_test(bad_mount),
 		cmocka_unit_test(usable_and_capabilities),
+		cmocka_unit_test(says_why_not),
+		cmocka_unit_test(does_without),
 		cmocka_unit_test(leaves_nothing),
 	};
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SANDBOX_INIT_H
-#define SANDBOX_INIT_H
+#ifndef GROUND_TERMS_INIT_H
+#define GROUND_TERMS_INIT_H
 
 #include <assert.h>
 #include <stdint.h>
 
-/* What a steward tells pid 1 of a box and what comes back. This is the second door of sandbox/,
- * for programs/init alone; both sides are built together, so there is no version.
+/* What a steward tells pid 1 of a box and what comes back. For sandbox/ and
+ * programs/init alone; both sides are built together, so there is no version.
  *
  * pid 1 finds four descriptors: the control socket (SEQPACKET, to the steward), the steward's
  * pidfd, the link (SEQPACKET, for the process that becomes the command), and 0, 1, 2 for the
