@@ -535,7 +535,7 @@ def core(target):
 
 @attempt("secrets", "find a key in the environment of anything it can see")
 def secrets(target):
-    wanted = target.get("secret_name", "HEMRA_DEMO_SECRET").encode()
+    wanted = target.get("secret_name", "DEMO_SECRET").encode()
     seen = 0
     for name in ["self"] + [n for n in os.listdir("/proc") if n.isdigit()]:
         try:

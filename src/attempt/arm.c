@@ -107,10 +107,13 @@ static struct box_spec spec_of(const struct attempt *a)
 	return spec;
 }
 
-static void handle_armed(struct attempt *a)
+/* The box holds or does not, and the warden has its streams: go, or not. */
+static void go_or_not(struct attempt *a)
 {
 	struct box_spec spec = spec_of(a);
 
+	if (!a->box_armed || !a->streams_sent)
+		return;
 	judge_claims(a, &spec);
 	if (a->failed) {
 		supervise_kill(a);
@@ -176,7 +179,8 @@ static void handle_report(void *context, const struct box_report *report)
 			a->claims[a->claim_count++] = report->claim;
 		break;
 	case BOX_REPORT_ARMED:
-		handle_armed(a);
+		a->box_armed = true;
+		go_or_not(a);
 		break;
 	case BOX_REPORT_EXEC_FAILED:
 		handle_exec_failed(a, &report->error);
@@ -254,15 +258,20 @@ int attempt_arm(struct attempt *a, struct err *err)
 		return 0;
 	attempt_enter(a, STATE_ARMING);
 	r = make_pipes(ours, theirs, err);
-	if (r == 0)
-		r = send_streams(a, ours, err);
 	(void)memcpy(spec.stdio, theirs, sizeof(theirs));
 	if (r == 0)
 		r = a->provider->start(a->loop, &spec, handle_report, a, &a->box, err);
+	if (r == 0)
+		r = wire_await_warden(a, err);
+	if (r == 0)
+		r = send_streams(a, ours, err);
+	a->streams_sent = r == 0;
 	for (int i = 0; i < 3; i++) {
 		own_close(&ours[i]);
 		own_close(&theirs[i]);
 	}
 	wipe_environment(a);
+	if (r == 0)
+		go_or_not(a);
 	return r;
 }

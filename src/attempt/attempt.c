@@ -7,16 +7,18 @@
 
 #include "attempt/state.h"
 
-#include <assert.h>
-#include <signal.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "ground/base/log.h"
 #include "ground/base/own.h"
+#include "ground/kernel/sock.h"
 
 void attempt_fail(struct attempt *a, enum outcome outcome, const char *format, ...)
 {
@@ -69,25 +71,60 @@ static void attempt_done(struct attempt *a)
 	/* the rest goes with the process */
 }
 
-int attempt_steward(const struct attempt_start *start, attempt_warden_fn *warden)
+/* False when no attempt comes. */
+static bool await_start(int start_fd, struct attempt_start *ret)
 {
-	struct attempt a = { .engine_fd = start->engine_fd, .work_fd = -1, .warden_fd = -1,
-		.live_fd = -1, .exec_status = -1, .started = mono_now() };
-	struct err err = { 0 };
-	int status;
+	int fds[SOCK_FDS_MAX];
+	size_t fd_count = 0;
+	struct msg m;
+	ssize_t n;
 
-	a.loop = loop_new();
-	wire_watch_engine(&a);
-	if (attempt_prepare(&a, start, &err) < 0 || wire_start_warden(&a, warden, &err) < 0 ||
-		attempt_read_secrets(&a, &err) < 0 || attempt_prepare_files(&a, &err) < 0 ||
-		attempt_prepare_command(&a, &err) < 0 || attempt_arm(&a, &err) < 0)
-		attempt_fail(&a, err.code == ENOSPC ? OUTCOME_INFRA_ENVIRONMENT : OUTCOME_INFRA_SETUP,
+	do {
+		(void)sock_wait(start_fd, POLLIN, /* timeout_ms= */ -1); /* ends with the nursery */
+		n = sock_recv(start_fd, &m, sizeof(m), NULL, 0, fds, &fd_count);
+	} while (n == -EAGAIN);
+	if (n != sizeof(m) || m.version != MSG_VERSION || m.type != MSG_SPAWN || fd_count < 2 || fd_count > 3)
+		return false;
+	*ret = (struct attempt_start){ fds[0], fds[1], fd_count == 3 ? fds[2] : -1 };
+	return true;
+}
+
+static void run(struct attempt *a, const struct attempt_start *start)
+{
+	struct err err = { 0 };
+
+	a->engine_fd = start->engine_fd;
+	a->started = mono_now();
+	(void)prctl(PR_SET_NAME, "hemra-steward");
+	wire_watch_engine(a);
+	if (attempt_prepare(a, start, &err) < 0 || attempt_read_secrets(a, &err) < 0 ||
+		attempt_prepare_files(a, &err) < 0 || attempt_prepare_command(a, &err) < 0 ||
+		attempt_arm(a, &err) < 0)
+		attempt_fail(a, err.code == ENOSPC ? OUTCOME_INFRA_ENVIRONMENT : OUTCOME_INFRA_SETUP,
 			"%s", err.text);
-	attempt_forget_environment(&a);
-	supervise_run(&a);
-	attempt_collect(&a);
-	attempt_verify(&a);
-	status = attempt_settle(&a);
+	attempt_forget_environment(a);
+	supervise_run(a);
+	attempt_collect(a);
+	attempt_verify(a);
+}
+
+int attempt_steward(int start_fd, attempt_warden_fn *warden)
+{
+	struct attempt a = { .engine_fd = -1, .work_fd = -1, .warden_fd = -1, .live_fd = -1,
+		.exec_status = -1, .loop = loop_new() };
+	struct attempt_start start;
+	struct err err = { 0 };
+	int status = 0;
+
+	supervise_prepare(&a);
+	/* before any secret is read, and while the engine still plans */
+	if (wire_start_warden(&a, warden, start_fd, &err) < 0)
+		attempt_fail(&a, OUTCOME_INFRA_SETUP, "%s", err.text);
+	if (await_start(start_fd, &start)) {
+		run(&a, &start);
+		status = attempt_settle(&a);
+	}
+	(void)close(start_fd);
 	attempt_done(&a);
 	return status;
 }

@@ -251,6 +251,25 @@ static void both_sides(struct changes *c, int before, int after, const char *nam
 		put_link(c, after, name, path, "changed");
 }
 
+/* What no box may show was not copied, so it was not removed either; and what it holds is nobody's
+ * to read. */
+static void drop_covered(const struct changes *c, const char *prefix, char **names)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
+		autofree char *path =
+			own_printf("%s/%s%s", c->a->plan.sandbox.workspace_source, prefix, names[i]);
+
+		if (tree_leaves_out(c->a->plan.covered, path))
+			free(names[i]);
+		else
+			names[kept++] = names[i];
+	}
+	if (names != NULL)
+		names[kept] = NULL;
+}
+
 static void walk(struct changes *c, int before, int after, const char *prefix, unsigned depth)
 {
 	char **left = NULL, **right = NULL;
@@ -260,6 +279,8 @@ static void walk(struct changes *c, int before, int after, const char *prefix, u
 		return;
 	if ((before >= 0 && names_of(before, &left) < 0) || (after >= 0 && names_of(after, &right) < 0))
 		c->r->unreadable++;
+	if (before >= 0)
+		drop_covered(c, prefix, left);
 	n = strv_count(left);
 	m = strv_count(right);
 	if (n > 0)

@@ -38,6 +38,7 @@ static void handle_control(void *context, uint32_t events)
 	if (recv(peer, &m, sizeof(m), 0) != sizeof(m) || m.version != MSG_VERSION || m.type != MSG_CANCEL)
 		return;
 	note_decision(a, EVENT_CANCEL, "{\"by_uid\":%u,\"by_pid\":%d}", who.uid, (int)who.pid);
+	a->cancelled = true;
 	attempt_fail(a, OUTCOME_CANCELLED, "cancelled by the operator");
 	supervise_stop(a, CANCEL_OPERATOR);
 	(void)send(peer, &m, sizeof(m), MSG_NOSIGNAL); /* "heard"; a peer that left does not matter */

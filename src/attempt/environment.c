@@ -29,8 +29,15 @@ struct needle_list {
 	size_t count;
 };
 
+/* One variable may be named in several places; what is counted is counted once. */
 static void needle_list_add(struct needle_list *list, const char *name, const char *value, size_t size)
 {
+	for (size_t i = 0; i < list->count; i++) {
+		const struct needle_secret *s = &list->secrets[i];
+
+		if (strcmp(s->name, name) == 0 && s->value_bytes == size && memcmp(s->value, value, size) == 0)
+			return;
+	}
 	list->secrets = reallocarray(list->secrets, list->count + 1, sizeof(*list->secrets));
 	if (list->secrets == NULL)
 		abort();

@@ -32,6 +32,23 @@ static int exec_status(const struct attempt *a)
 	return WEXITSTATUS(a->wait_status);
 }
 
+/* How often values of this name were replaced: a name has one value here and another in the grader's
+ * box when a secret and the environment both have it. 0 when an earlier one has the same name. */
+static uint64_t redactions_of(const struct attempt *a, size_t which)
+{
+	const char *name = needle_secret_name(a->needle, which);
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < needle_secret_count(a->needle); i++) {
+		if (strcmp(needle_secret_name(a->needle, i), name) != 0)
+			continue;
+		if (i < which)
+			return 0;
+		count += a->redactions[i];
+	}
+	return count;
+}
+
 static void record_redactions(struct attempt *a)
 {
 	uint64_t total = a->splits;
@@ -49,9 +66,12 @@ static void record_redactions(struct attempt *a)
 	json_object_open(&w);
 	json_key(&w, "counts");
 	json_object_open(&w);
-	for (size_t i = 0; i < needle_secret_count(a->needle); i++)
-		if (a->redactions[i] > 0)
-			json_pair_uint(&w, needle_secret_name(a->needle, i), a->redactions[i]);
+	for (size_t i = 0; i < needle_secret_count(a->needle); i++) {
+		uint64_t count = redactions_of(a, i);
+
+		if (count > 0)
+			json_pair_uint(&w, needle_secret_name(a->needle, i), count);
+	}
 	json_object_close(&w);
 	json_pair_uint(&w, "split", a->splits);
 	json_object_close(&w);

@@ -38,6 +38,12 @@ enum stop_step {
 	STOP_KILLED, /* everything was killed */
 };
 
+/* What an attempt begins with; all are taken. */
+struct attempt_start {
+	int engine_fd, plan_fd;
+	int events_fd; /* -1 without a record */
+};
+
 struct attempt {
 	struct plan plan;
 	struct loop *loop;
@@ -80,7 +86,7 @@ struct attempt {
 	struct claim_result claims[CLAIM_COUNT];
 	size_t claim_count;
 	unsigned unexpected;
-	bool box_running, box_exited, box_dead;
+	bool box_armed, streams_sent, box_running, box_exited, box_dead;
 	int wait_status;
 	bool out_of_memory, out_of_pids;
 	unsigned survivors;
@@ -100,6 +106,7 @@ struct attempt {
 	/* course */
 	enum state state;
 	bool failed;          /* outcome and reason are decided */
+	bool cancelled;       /* the operator wants its end, or the engine is gone: also while it is graded */
 	enum outcome outcome;
 	char reason[504];
 	enum stop_step stopping;
@@ -152,7 +159,9 @@ void note_redact(struct attempt *a, char *text, size_t room);
 int attempt_arm(struct attempt *a, struct err *err);
 
 /* wire.c: the warden's and the engine's messages */
-int wire_start_warden(struct attempt *a, attempt_warden_fn *warden, struct err *err);
+int wire_start_warden(struct attempt *a, attempt_warden_fn *warden, int start_fd, struct err *err);
+/* It locks itself down while files and box are made; nothing untrusted is read before it has. */
+int wire_await_warden(struct attempt *a, struct err *err);
 void wire_end_warden(struct attempt *a);
 int wire_to_warden(struct attempt *a, const struct msg *head, const void *body, const int *fds,
 	size_t fd_count);
@@ -161,6 +170,7 @@ void wire_to_engine(struct attempt *a, const struct msg *head, const void *body)
 void wire_watch_engine(struct attempt *a);
 
 /* supervise.c: deadlines, cancel, stop */
+void supervise_prepare(struct attempt *a);
 void supervise_run(struct attempt *a);
 void supervise_stop(struct attempt *a, enum cancel_reason reason);
 void supervise_kill(struct attempt *a);
@@ -181,6 +191,9 @@ int reader_run(const int *directories, size_t directory_count, reader_fn *fn, vo
 	void *result, size_t result_size, int timeout_ms, struct err *err);
 
 /* tree.c: copies */
+#define TREE_FILES_MAX 1000000
+/* Of a workspace without a disk limit, when it is copied for the verifier. */
+#define TREE_BYTES_MAX (UINT64_C(32) << 30)
 struct tree_copy {
 	uid_t uid;
 	gid_t gid;
@@ -194,6 +207,8 @@ struct tree_copy {
 /* Copies the content of directory from into the existing directory to; links are copied as links,
  * hard links become files of their own, special files are left out and counted. */
 int tree_copy(int from, int to, struct tree_copy *copy, struct err *err);
+/* Is this absolute path one of those (NULL-terminated, may be NULL) that copies do without? */
+bool tree_leaves_out(char *const *leave_out, const char *path);
 /* mkdir beneath a directory with an owner; -EEXIST is fine for an existing one. */
 int tree_make(int at, const char *name, mode_t mode, uid_t uid, gid_t gid, struct err *err);
 

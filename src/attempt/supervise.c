@@ -27,8 +27,7 @@ void supervise_kill(struct attempt *a)
 		return;
 	a->stopping = STOP_KILLED;
 	box_kill(a->box);
-	if (a->stop_timer != NULL)
-		loop_timer_arm(a->stop_timer, DEAD_MS);
+	loop_timer_arm(a->stop_timer, DEAD_MS);
 }
 
 static void handle_stop(void *context)
@@ -120,6 +119,13 @@ static void handle_warden_late(void *context)
 	a->warden_done = true;
 }
 
+void supervise_prepare(struct attempt *a)
+{
+	a->stop_timer = loop_timer_new(a->loop, handle_stop, a);
+	a->deadline_timer = loop_timer_new(a->loop, handle_deadline, a);
+	a->linger_timer = loop_timer_new(a->loop, handle_linger, a);
+}
+
 /* What an exec still has to say waits for whoever reads it (`hemra exec … | less`), until the operator
  * gives up. */
 static bool waits_for_operator(const struct attempt *a)
@@ -131,12 +137,9 @@ void supervise_run(struct attempt *a)
 {
 	struct loop_timer *late = loop_timer_new(a->loop, handle_warden_late, a);
 
-	a->stop_timer = loop_timer_new(a->loop, handle_stop, a);
-	a->deadline_timer = loop_timer_new(a->loop, handle_deadline, a);
-	a->linger_timer = loop_timer_new(a->loop, handle_linger, a);
 	if (a->failed)
 		supervise_kill(a);
-	else
+	else if (a->stopping == STOP_NONE && !a->box_running)
 		loop_timer_arm(a->stop_timer, ARM_MS);
 	while (!supervise_is_over(a)) {
 		loop_turn(a->loop, /* timeout_ms= */ -1);

@@ -37,48 +37,77 @@ static void close_dir(DIR **d)
 		(void)closedir(*d); /* only read from */
 }
 
+static int check_entries(const struct tree_copy *copy, struct err *err)
+{
+	if (copy->files < TREE_FILES_MAX)
+		return 0;
+	return err_say(err, EDQUOT, "it holds more than %d files", TREE_FILES_MAX);
+}
+
 static int check_quota(const struct tree_copy *copy, struct err *err)
 {
 	if (copy->bytes_max == 0 || copy->bytes <= copy->bytes_max)
 		return 0;
-	return err_say(err, EDQUOT, "the copy is larger than the %llu bytes that [sandbox] disk allows",
+	return err_say(err, EDQUOT, "the copy is larger than the %llu bytes that are allowed",
 		(unsigned long long)copy->bytes_max);
 }
 
-/* Bytes from one file to the other, by the cheapest way both file systems know. */
-static int copy_bytes(int from, int to, struct tree_copy *copy, const char *name, struct err *err)
+/* size bytes at offset, by the cheapest way both file systems know. */
+static int copy_range(int from, int to, off_t offset, off_t size, struct tree_copy *copy,
+	const char *name, struct err *err)
 {
+	off_t in = offset, out = offset, end = offset + size;
 	bool by_range = true;
 
-	if (ioctl(to, FICLONE, from) == 0) {
-		struct stat st;
+	if (lseek(to, offset, SEEK_SET) < 0)
+		return err_set(err, errno, "copy '%s'", name);
+	while (in < end) {
+		size_t want = end - in < 1 << 24 ? (size_t)(end - in) : 1 << 24;
+		ssize_t n = by_range ? copy_file_range(from, &in, to, &out, want, 0)
+				     : sendfile(to, from, &in, want);
 
-		if (fstat(to, &st) == 0)
-			copy->bytes += (uint64_t)st.st_size;
-		return check_quota(copy, err);
-	}
-	for (;;) {
-		ssize_t n;
-
-		if (check_quota(copy, err) < 0)
-			return -err->code;
-		n = by_range ? copy_file_range(from, NULL, to, NULL, 1 << 24, 0)
-			     : sendfile(to, from, NULL, 1 << 24);
-		if (n == 0 && by_range) { /* some file systems say "end" for what they cannot do */
+		if (n > 0) {
+			copy->bytes += (uint64_t)n;
+			if (check_quota(copy, err) < 0)
+				return -err->code;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* some file systems say "end" for what they cannot do */
+		if (by_range && (n == 0 || errno != ENOSPC) && in == offset) {
 			by_range = false;
 			continue;
 		}
 		if (n == 0)
-			return 0;
-		if (n < 0 && by_range && errno != ENOSPC && errno != EINTR) {
-			by_range = false;
-			continue;
-		}
-		if (n < 0 && errno != EINTR)
-			return err_set(err, errno, "copy '%s'", name);
-		if (n > 0)
-			copy->bytes += (uint64_t)n;
+			return 0; /* it became shorter meanwhile */
+		return err_set(err, errno, "copy '%s'", name);
 	}
+	return 0;
+}
+
+/* The file's data; holes stay holes, so that a file takes no more room than it took. */
+static int copy_bytes(int from, int to, off_t size, struct tree_copy *copy, const char *name,
+	struct err *err)
+{
+	off_t data = 0, hole;
+
+	if (ioctl(to, FICLONE, from) == 0) {
+		copy->bytes += (uint64_t)size;
+		return check_quota(copy, err);
+	}
+	while (data < size) {
+		data = lseek(from, data, SEEK_DATA);
+		if (data < 0 && errno == ENXIO)
+			break; /* only a hole is left */
+		hole = data >= 0 ? lseek(from, data, SEEK_HOLE) : -1;
+		if (data < 0 || hole < 0)
+			return err_set(err, errno, "look for the data of '%s'", name);
+		if (copy_range(from, to, data, hole - data, copy, name, err) < 0)
+			return -err->code;
+		data = hole;
+	}
+	return ftruncate(to, size) < 0 ? err_set(err, errno, "set the size of '%s'", name) : 0;
 }
 
 static int copy_file(int from_at, int to_at, const char *name, struct tree_copy *copy, struct err *err)
@@ -95,7 +124,7 @@ static int copy_file(int from_at, int to_at, const char *name, struct tree_copy 
 	to = openat(to_at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (to < 0)
 		return err_set(err, errno, "create '%s'", name);
-	if (copy_bytes(from, to, copy, name, err) < 0)
+	if (copy_bytes(from, to, st.st_size, copy, name, err) < 0)
 		return -err->code;
 	copy->files++;
 	times[0] = st.st_atim;
@@ -124,10 +153,10 @@ static int copy_link(int from_at, int to_at, const char *name, struct tree_copy 
 	return 0;
 }
 
-static bool is_left_out(const struct tree_copy *copy, const char *path)
+bool tree_leaves_out(char *const *leave_out, const char *path)
 {
-	for (size_t i = 0; copy->leave_out != NULL && copy->leave_out[i] != NULL; i++)
-		if (strcmp(copy->leave_out[i], path) == 0)
+	for (; leave_out != NULL && *leave_out != NULL; leave_out++)
+		if (strcmp(*leave_out, path) == 0)
 			return true;
 	return false;
 }
@@ -147,6 +176,7 @@ static int copy_below(int from_at, int to_at, const char *name, const char *path
 		return err_set(err, errno, "open directory '%s'", name);
 	if (tree_make(to_at, name, 0700, copy->uid, copy->gid, err) < 0)
 		return -err->code;
+	copy->files++;
 	to = openat(to_at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (to < 0)
 		return err_set(err, errno, "open the copy of directory '%s'", name);
@@ -164,8 +194,10 @@ static int copy_entry(int from, int to, const char *name, const char *path, unsi
 {
 	struct stat st;
 
-	if (is_left_out(copy, path))
+	if (tree_leaves_out(copy->leave_out, path))
 		return 0;
+	if (check_entries(copy, err) < 0)
+		return -err->code;
 	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_set(err, errno, "stat '%s'", name);
 	switch (st.st_mode & S_IFMT) {

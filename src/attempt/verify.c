@@ -34,7 +34,7 @@ struct verifier {
 	int output;
 	struct loop_watch *watch;
 	struct loop_timer *timer;
-	bool dead, exited, armed, timed_out, output_over;
+	bool dead, exited, armed, timed_out, cancelled, output_over;
 	int stop_step;
 	int wait_status;
 	unsigned unexpected;
@@ -167,7 +167,9 @@ static int lay_out(struct attempt *a, unsigned turn, int *ret_fd, struct err *er
 	if (tree_make(fd, "logs", 0755, uid, gid, err) < 0)
 		return -err->code;
 	for (size_t i = 0; i < array_count(copies); i++) {
-		struct tree_copy copy = { .uid = uid, .gid = gid, .source = copies[i].source };
+		uint64_t disk = a->plan.sandbox.limits.disk_bytes;
+		struct tree_copy copy = { .uid = uid, .gid = gid, .source = copies[i].source,
+			.bytes_max = disk > 0 ? disk : TREE_BYTES_MAX, .leave_out = a->plan.covered };
 		autoclose int to = -1, from = -1;
 
 		if (tree_make(fd, copies[i].name, 0755, uid, gid, err) < 0)
@@ -212,14 +214,13 @@ static void run_box(struct verifier *v, const struct box_spec *spec, struct err 
 	loop_timer_arm(v->timer, a->plan.verifier.timeout_ms);
 	while (!v->dead) {
 		loop_turn(a->loop, /* timeout_ms= */ -1);
-		if (a->stopping != STOP_NONE || a->engine_gone || a->record_failed ||
-			(a->failed && a->outcome == OUTCOME_CANCELLED && !v->timed_out)) {
-			v->timed_out = true;
-			(void)snprintf(v->why, sizeof(v->why), "cancelled while the verifier ran");
+		if ((a->cancelled || a->record_failed) && !v->cancelled) {
+			v->cancelled = true;
+			(void)snprintf(v->why, sizeof(v->why), "%s while the verifier ran",
+				a->engine_gone ? "the engine went" : "cancelled");
 			box_kill(v->box);
 			loop_timer_arm(v->timer, DEAD_MS);
 			v->stop_step = 2;
-			a->stopping = STOP_NONE;
 		}
 	}
 	/* what the pipe still holds; nobody can add to it */
@@ -388,10 +389,10 @@ void attempt_verify(struct attempt *a)
 	autofree struct reward *first = own_alloc(sizeof(*first));
 
 	if (!a->plan.verifier.present || a->plan.task.tests == NULL || !a->box_running || a->work_fd < 0 ||
-		a->record_failed || !worth_grading(a))
+		a->record_failed || a->cancelled || !worth_grading(a))
 		return;
 	attempt_enter(a, STATE_VERIFYING);
-	for (unsigned turn = 1; turn <= turns; turn++) {
+	for (unsigned turn = 1; turn <= turns && !a->cancelled; turn++) {
 		autofree struct reward *again = own_alloc(sizeof(*again));
 
 		verify_once(a, turn, turn == 1 ? first : again);
@@ -401,7 +402,9 @@ void attempt_verify(struct attempt *a)
 	a->graded = first->graded != 0;
 	a->score = first->value;
 	if (!a->graded && a->outcome == OUTCOME_COMPLETED) {
-		a->outcome = OUTCOME_VERIFIER_ERROR;
+		a->outcome = !a->cancelled     ? OUTCOME_VERIFIER_ERROR
+			     : a->engine_gone ? OUTCOME_LOST
+					      : OUTCOME_CANCELLED;
 		(void)snprintf(a->reason, sizeof(a->reason), "%s", first->reason);
 	}
 }

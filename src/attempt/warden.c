@@ -2,14 +2,15 @@
 /* The warden: the process that reads what the harness writes.
  *
  * It is forked before any secret is read, forgets the environment it was born with, closes every
- * descriptor but its socket (and the operator's three, for an exec), locks itself down, and only
- * then is handed the box's streams. What it makes of them goes to the steward as messages. If it is
+ * descriptor but its socket and the operator's three (which stay only for an exec), locks itself
+ * down, and only then is handed the box's streams. What it makes of them goes to the steward as messages. If it is
  * taken over by what it reads, it can send words to the steward and bytes to the harness; nothing
  * else is within its reach. */
 
 #include "attempt/attempt.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -29,7 +30,7 @@
 
 struct warden {
 	struct loop *loop;
-	int steward_fd;
+	int steward_fd, null_fd;
 	struct session *session;
 	char *payload; /* room for one */
 };
@@ -100,6 +101,8 @@ static void take_streams(struct warden *w, const struct msg *m, const int fds[3]
 	if (m->length != sizeof(session))
 		_exit(1);
 	(void)memcpy(&session, w->payload, sizeof(session));
+	for (int fd = 0; fd <= 2 && session.kind != SESSION_EXEC; fd++)
+		(void)dup2(w->null_fd, fd); /* the operator's are an exec's alone */
 	if (session.kind == SESSION_EXEC) {
 		streams.from_in = STDIN_FILENO;
 		streams.to_out = STDOUT_FILENO;
@@ -154,8 +157,8 @@ static void forget_environment(void)
 	(void)clearenv();
 }
 
-/* Closes everything but standard input, output and error, which are the operator's for an exec and
- * /dev/null otherwise, and the socket. */
+/* Closes everything but the socket and standard input, output and error, which are the operator's
+ * until it is known whether this is an exec. */
 static int keep_only(int fd)
 {
 	if (fd > 3 && close_range(3, (unsigned)fd - 1, 0) < 0)
@@ -175,6 +178,7 @@ void attempt_warden(int steward_fd)
 		_exit(1);
 	forget_environment();
 	w.loop = loop_new();
+	w.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	w.payload = own_alloc(MSG_PAYLOAD_MAX);
 	if (lockdown_warden(&err) < 0)
 		_exit(1);

@@ -178,9 +178,8 @@ int wire_to_warden(struct attempt *a, const struct msg *head, const void *body, 
 	return r;
 }
 
-int wire_start_warden(struct attempt *a, attempt_warden_fn *warden, struct err *err)
+int wire_start_warden(struct attempt *a, attempt_warden_fn *warden, int start_fd, struct err *err)
 {
-	struct mono begun = mono_now();
 	int pair[2], r = sock_pair(pair);
 
 	if (r < 0)
@@ -195,19 +194,26 @@ int wire_start_warden(struct attempt *a, attempt_warden_fn *warden, struct err *
 	}
 	if (a->warden_pid == 0) {
 		(void)close(pair[0]);
+		(void)close(start_fd);
 		warden(pair[1]);
 		_exit(1); /* it never returns */
 	}
 	(void)close(pair[1]);
 	a->warden_fd = pair[0];
 	a->warden_watch = loop_watch_new(a->loop, a->warden_fd, EPOLLIN, handle_warden, a);
-	/* nothing untrusted is read by anyone before the warden is locked */
+	return 0;
+}
+
+int wire_await_warden(struct attempt *a, struct err *err)
+{
+	struct mono begun = mono_now();
+
 	while (!a->warden_ready && !a->warden_done && mono_ms_between(begun, mono_now()) < WARDEN_WAIT_MS)
 		loop_turn(a->loop, 100);
-	if (!a->warden_ready)
-		return err_say(err, EPROTO, "the warden did not lock itself down%s%s",
-			a->failed ? ": " : "", a->failed ? a->reason : "");
-	return 0;
+	if (a->warden_ready)
+		return 0;
+	return err_say(err, EPROTO, "the warden did not lock itself down%s%s", a->failed ? ": " : "",
+		a->failed ? a->reason : "");
 }
 
 void wire_end_warden(struct attempt *a)
@@ -277,6 +283,7 @@ static void handle_cancel(struct attempt *a, int signo)
 		box_signal(a->box, signo);
 		return;
 	}
+	a->cancelled = true;
 	attempt_fail(a, OUTCOME_CANCELLED, "cancelled by the operator");
 	if (attempt_is_exec(a) && signo != 0)
 		a->exec_status = 128 + signo;
@@ -297,7 +304,7 @@ static void handle_engine(void *context, uint32_t events)
 	if (n <= 0) {
 		loop_watch_free(a->engine_watch);
 		a->engine_watch = NULL;
-		a->engine_gone = true;
+		a->engine_gone = a->cancelled = true;
 		attempt_fail(a, OUTCOME_LOST, "the engine is gone");
 		supervise_stop(a, CANCEL_OPERATOR);
 		return;

@@ -4,8 +4,10 @@
 #include "cli/request.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "cli/out.h"
 #include "cli/where.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
@@ -80,12 +82,20 @@ static int fill_for_run(
 	return put_store(o, s, err);
 }
 
+static void print_notice(const char *text)
+{
+	autofree char *line = out_line(text);
+
+	(void)fprintf(stderr, "hemra: notice: %s\n", line);
+}
+
 int request_for_run(const struct options *o, const char *path, struct request *ret, struct err *err)
 {
 	int r;
 
 	*ret = (struct request){0};
 	settings_init(&ret->run.settings);
+	ret->run.notice = print_notice;
 	r = fill_for_run(o, path, ret, err);
 	if (r < 0)
 		request_done(ret);

@@ -34,7 +34,7 @@ static void send_message(struct program *p, struct json_writer *w, enum event_ty
 		s->hooks.event(s->context, type, p->scratch.data, p->scratch.len);
 	(void)buf_add_char(&p->scratch, '\n');
 	if (outbox_put(&s->outbox, p->scratch.data, p->scratch.len) < 0)
-		session_break(s, OUTCOME_PROTOCOL_ERROR, s->output_taken,
+		program_fault(p, "", 0, 0, s->output_taken,
 			"it asks and does not read the answers on its standard input");
 }
 

@@ -50,7 +50,8 @@ int plans_make(const struct run_request *request, struct plan **ret, size_t *ret
 void plans_free(struct plan *plans, size_t count);
 
 /* nursery.c */
-int nursery_spawn(int steward_end, int plan_fd, int events_fd, struct err *err);
+/* to_come is how many more will be asked for, so that one can be made ready. */
+int nursery_spawn(int steward_end, int plan_fd, int events_fd, size_t to_come, struct err *err);
 void nursery_end(void);
 
 /* record.c: what the engine itself writes */

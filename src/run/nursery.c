@@ -32,40 +32,55 @@ struct nursery {
 	int engine_fd;
 	struct loop_watch *watch;
 	unsigned children;
-	bool engine_gone, ready;
+	int spare_fd; /* of a steward that waits for its attempt, -1: there is none */
+	bool engine_gone;
 };
 
-static void be_steward(struct nursery *n, const struct attempt_start *start) __attribute__((noreturn));
-
-static void be_steward(struct nursery *n, const struct attempt_start *start)
+/* A steward that is ready before it is asked for: it and its warden come up while the engine still
+ * plans, or while other attempts run. */
+static void fork_spare(struct nursery *n)
 {
 	sigset_t none;
-
-	(void)close(n->engine_fd);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	(void)prctl(PR_SET_NAME, "hemra-steward");
-	_exit(attempt_steward(start, attempt_warden));
-}
-
-static void handle_spawn(struct nursery *n, const int fds[SOCK_FDS_MAX], size_t fd_count)
-{
-	struct attempt_start start = { fds[0], fds[1], fd_count > 2 ? fds[2] : -1 };
-	struct err err = { 0 };
+	int pair[2];
 	pid_t pid;
 
-	/* a failure is the steward's to report: what it needs is looked at again there */
-	if (!n->ready && sandbox_init(&err) < 0)
-		log_debug("%s", err.text);
-	n->ready = true;
+	if (n->spare_fd >= 0 || sock_pair(pair) < 0)
+		return;
 	pid = fork();
-	if (pid == 0)
-		be_steward(n, &start);
-	if (pid > 0)
-		n->children++;
-	/* a steward that could not be forked is seen by the engine as one that is gone */
+	if (pid == 0) {
+		(void)close(n->engine_fd);
+		(void)close(pair[0]);
+		(void)sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)prctl(PR_SET_NAME, "hemra-spare");
+		_exit(attempt_steward(pair[1], attempt_warden));
+	}
+	(void)close(pair[1]);
+	if (pid < 0) {
+		(void)close(pair[0]);
+		return;
+	}
+	n->children++;
+	n->spare_fd = pair[0];
+}
+
+/* value[0] says how many more are to come. A steward that cannot be had is seen by the engine as one
+ * that is gone. */
+static void handle_spawn(struct nursery *n, const struct msg *m, const int *fds, size_t fd_count)
+{
+	int r = -EPIPE;
+
+	for (int tries = 0; tries < 2 && r < 0; tries++) {
+		fork_spare(n);
+		if (n->spare_fd < 0)
+			break;
+		r = sock_send(n->spare_fd, m, sizeof(*m), NULL, 0, fds, fd_count);
+		own_close(&n->spare_fd); /* it is a steward now, or it died while it waited */
+	}
 	for (size_t i = 0; i < fd_count; i++)
 		(void)close(fds[i]);
+	if (m->value[0] > 0)
+		fork_spare(n);
 }
 
 static void end_if_alone(struct nursery *n)
@@ -86,7 +101,7 @@ static void handle_engine(void *context, uint32_t events)
 	if (size == -EAGAIN)
 		return;
 	if (size == sizeof(m) && m.version == MSG_VERSION && m.type == MSG_SPAWN && fd_count >= 2) {
-		handle_spawn(n, fds, fd_count);
+		handle_spawn(n, &m, fds, fd_count);
 		return;
 	}
 	for (size_t i = 0; i < fd_count; i++)
@@ -94,6 +109,7 @@ static void handle_engine(void *context, uint32_t events)
 	loop_watch_free(n->watch);
 	n->watch = NULL;
 	n->engine_gone = true;
+	own_close(&n->spare_fd);
 	end_if_alone(n);
 }
 
@@ -113,7 +129,7 @@ static void be_nursery(int engine_fd)
 {
 	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
 	static const int watched[] = { SIGCHLD, 0 };
-	struct nursery n = { .engine_fd = engine_fd, .loop = loop_new() };
+	struct nursery n = { .engine_fd = engine_fd, .spare_fd = -1, .loop = loop_new() };
 	struct err err = { 0 };
 
 	(void)prctl(PR_SET_NAME, "hemra-nursery");
@@ -122,7 +138,10 @@ static void be_nursery(int engine_fd)
 		(void)signal(ignored[i], SIG_IGN);
 	loop_signals(n.loop, watched, handle_child, &n);
 	n.watch = loop_watch_new(n.loop, engine_fd, EPOLLIN, handle_engine, &n);
-	n.ready = sandbox_init(&err) == 0;
+	/* a failure is each steward's to report: what it needs is looked at again there */
+	if (sandbox_init(&err) < 0)
+		log_debug("%s", err.text);
+	fork_spare(&n);
 	loop_run(n.loop);
 	_exit(0);
 }
@@ -149,9 +168,9 @@ int run_nursery(struct err *err)
 	return 0;
 }
 
-int nursery_spawn(int steward_end, int plan_fd, int events_fd, struct err *err)
+int nursery_spawn(int steward_end, int plan_fd, int events_fd, size_t to_come, struct err *err)
 {
-	struct msg m = { .version = MSG_VERSION, .type = MSG_SPAWN };
+	struct msg m = { .version = MSG_VERSION, .type = MSG_SPAWN, .value = { to_come } };
 	const int fds[] = { steward_end, plan_fd, events_fd };
 	int r;
 

@@ -12,6 +12,7 @@
 
 #include "ground/base/own.h"
 #include "ground/base/str.h"
+#include "needle/needle.h"
 #include "secret/secret.h"
 #include "task/task.h"
 
@@ -86,22 +87,40 @@ static int put_exec(const struct run_request *request, struct plan *p, struct er
 	return harness_digest(p) < 0 ? err_say(err, EILSEQ, "the command is not UTF-8") : 0;
 }
 
+/* A path as it was said, and as it is when the links in it are followed: copies and mounts meet it
+ * under the second name. The last part need not be there yet. */
+static void cover_path(struct plan *p, const char *path)
+{
+	autofree char *real = realpath(path, NULL);
+	const char *name = strrchr(path, '/');
+
+	strv_add(&p->covered, path);
+	if (real == NULL && name != NULL && name > path && name[1] != '\0') {
+		autofree char *parent = own_strndup(path, (size_t)(name - path));
+		autofree char *real_parent = realpath(parent, NULL);
+
+		real = real_parent != NULL ? own_printf("%s%s", real_parent, name) : NULL;
+	}
+	if (real != NULL && strcmp(real, path) != 0)
+		strv_add(&p->covered, real);
+}
+
 /* Everything that no box may show. */
 static void cover(const struct settings *s, struct plan *p)
 {
 	const char *credentials = getenv("CREDENTIALS_DIRECTORY");
 
 	if (p->store != NULL)
-		strv_add(&p->covered, p->store);
+		cover_path(p, p->store);
 	if (s->work_dir != NULL)
-		strv_add(&p->covered, s->work_dir);
+		cover_path(p, s->work_dir);
 	if (seal_key_directory() != NULL)
-		strv_add(&p->covered, seal_key_directory());
+		cover_path(p, seal_key_directory());
 	if (credentials != NULL && credentials[0] == '/')
-		strv_add(&p->covered, credentials);
+		cover_path(p, credentials);
 	for (size_t i = 0; i < p->secret_count; i++)
 		if (str_starts(p->secrets[i].reference, "file:/"))
-			strv_add(&p->covered, p->secrets[i].reference + strlen("file:"));
+			cover_path(p, p->secrets[i].reference + strlen("file:"));
 }
 
 /* plan_build() checked against the usual place; a task or an exec may have moved it. */
@@ -120,8 +139,11 @@ static int check_workspace_place(const struct plan *p, struct err *err)
 
 static int check_secrets(const struct plan *p, struct err *err)
 {
+	/* what is shorter would be found, and replaced, where it only happens to stand */
+	size_t least = p->redact ? NEEDLE_SECRET_MIN : 1;
+
 	for (size_t i = 0; i < p->secret_count; i++)
-		if (secret_check(p->secrets[i].reference, err) < 0)
+		if (secret_check(p->secrets[i].reference, least, err) < 0)
 			return err_add(err, "secret '%s'", p->secrets[i].name);
 	return 0;
 }
@@ -164,8 +186,6 @@ static int check_sandbox(const struct plan *p, struct err *err)
 
 	provider->capabilities(&p->sandbox.limits, p->sandbox.weaker, &capabilities);
 	if (check_isolation(p, &capabilities, err) < 0)
-		return -err->code;
-	if (provider->usable(err) < 0)
 		return -err->code;
 	return check_limits(p, &capabilities, err);
 }
@@ -211,6 +231,8 @@ static int load_tasks(const struct run_request *request, struct task **ret, size
 		}
 		while (same < kept && strcmp(tasks[same].digest, tasks[kept].digest) != 0)
 			same++;
+		for (size_t n = 0; same == kept && request->notice != NULL && n < tasks[kept].warning_count; n++)
+			request->notice(tasks[kept].warnings[n].text);
 		if (same < kept) /* the same content listed twice runs once */
 			task_done(&tasks[kept]);
 		else
@@ -277,6 +299,24 @@ static int make_all(const struct run_request *request, const struct task *tasks,
 	return 0;
 }
 
+/* Can boxes be made at all? Tried once for a run, before anything is recorded; an exec is its own
+ * trial. */
+static int check_usable(const struct plan *plans, size_t count, struct err *err)
+{
+	bool tried[SANDBOX_KIND_COUNT] = { false };
+
+	for (size_t i = 0; i < count; i++) {
+		enum sandbox_kind kind = plans[i].sandbox.kind;
+
+		if (tried[kind])
+			continue;
+		tried[kind] = true;
+		if (sandbox_provider_find(kind)->usable(err) < 0)
+			return -err->code;
+	}
+	return 0;
+}
+
 int plans_make(const struct run_request *request, struct plan **ret, size_t *ret_count, struct err *err)
 {
 	const struct settings *s = &request->settings;
@@ -295,6 +335,8 @@ int plans_make(const struct run_request *request, struct plan **ret, size_t *ret
 		list.plans = own_alloc((room + 1) * sizeof(*list.plans));
 		list.run = id_new(&list.ids, list.now);
 		r = make_all(request, tasks, task_count, &list, err);
+		if (r == 0 && request->exec_argv == NULL)
+			r = check_usable(list.plans, list.count, err);
 	}
 	for (size_t i = 0; i < task_count; i++)
 		task_done(&tasks[i]);

@@ -23,6 +23,7 @@ struct run_request {
 	const char *base;         /* directory that relative harness and task names stand against */
 	const char *file;         /* the run file as named, "exec", "check": for the lists */
 	char **exec_argv;         /* hemra exec: the command; settings.harnesses and tasks are then not used */
+	void (*notice)(const char *text); /* told what a task asks for and nothing is done about; may be NULL */
 	bool throw_away;          /* harness check without --store: the store goes when the run ends */
 };
 

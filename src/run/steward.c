@@ -225,7 +225,7 @@ int steward_start(struct entry *entry, struct err *err)
 	if (e->store != NULL && event_log_claim(e->store, &entry->plan.attempt, &log, err) < 0)
 		r = -err->code;
 	else
-		r = nursery_spawn(theirs, plan, log != NULL ? event_log_fd(log) : -1, err);
+		r = nursery_spawn(theirs, plan, log != NULL ? event_log_fd(log) : -1, e->count - e->next, err);
 	event_log_close(log);
 	if (r < 0) {
 		own_close(&entry->fd);

@@ -168,7 +168,17 @@ void source_close(struct source *s)
 	*s = (struct source){.fd = -1};
 }
 
-int secret_check(const char *reference, struct err *err)
+/* The final newline of a file is no part of its value; of the value nothing is read here. */
+static bool is_shorter(const struct source *s, size_t least_bytes)
+{
+	char last;
+
+	if (s->fd >= 0 && pread(s->fd, &last, 1, (off_t)s->bytes - 1) == 1 && last == '\n')
+		return s->bytes - 1 < least_bytes;
+	return s->bytes < least_bytes;
+}
+
+int secret_check(const char *reference, size_t least_bytes, struct err *err)
 {
 	struct reference r;
 	struct source s;
@@ -176,7 +186,10 @@ int secret_check(const char *reference, struct err *err)
 
 	if (result == 0)
 		result = source_open(&r, &s, err);
-	if (result == 0)
-		source_close(&s);
+	if (result < 0)
+		return result;
+	if (is_shorter(&s, least_bytes))
+		result = err_say(err, EINVAL, "it is shorter than %zu bytes", least_bytes);
+	source_close(&s);
 	return result;
 }

@@ -5,6 +5,7 @@ import ctypes
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,6 +18,10 @@ BINARY = os.environ.get("HEMRA", os.path.join(ROOT, "build/src/programs/hemra"))
 PYTHON = "/usr/bin/python3"
 USER = 64123  # an id that nobody has
 PATIENCE = 60  # seconds that a bounded wait may take before the test gives up
+ULID = re.compile(r"hemra-[0-9a-z]{26}(-v[0-9]+)?-[0-9]+-[0-9]+$")
+
+# Steps of a stop that a test need not sit out; a run file with [limits] of its own has others.
+SHORT = "[limits]\nhandshake = \"20s\"\ncancel_grace = \"500ms\"\nterm_grace = \"500ms\"\n"
 
 # Orphans of hemra become children of this process, so that none can hide.
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
@@ -163,11 +168,15 @@ class Hemra:
 
     # ---- files -------------------------------------------------------------------------------
 
-    def harness(self, name, *words, kind="program", extra=""):
-        """Writes harnesses/NAME.toml for an agent of tests/scenario/agents; returns the path."""
+    def harness(self, name, *words, kind="program", extra="", local=False):
+        """Writes harnesses/NAME.toml for an agent of tests/scenario/agents; returns the path.
+
+        local: for --sandbox local, where nothing is mounted and a path is what it is here.
+        """
+        agents = self.place.agents if local else "/opt/agents"
+        mounts = "" if local else f"mounts = {toml([self.place.agents + ':/opt/agents:ro'])}\n"
         text = (f"name = {toml(name)}\nkind = {toml(kind)}\n"
-                f"command = {toml([PYTHON, '/opt/agents/' + words[0], *words[1:]])}\n"
-                f"mounts = {toml([self.place.agents + ':/opt/agents:ro'])}\n{extra}")
+                f"command = {toml([PYTHON, agents + '/' + words[0], *words[1:]])}\n{mounts}{extra}")
         return self.owned(write(f"{self.cwd}/harnesses/{name}.toml", text))
 
     def task(self, name="one", test="echo 1 >/logs/verifier/reward.txt\n", files=None, extra="",
@@ -194,11 +203,13 @@ class Hemra:
 
     def run_file(self, harnesses, tasks, more="", name="run.toml"):
         text = f"harnesses = {toml(harnesses)}\ntasks = {toml(tasks)}\n{more}"
+        if "[limits]" not in more:
+            text += SHORT
         return self.owned(write(f"{self.cwd}/{name}", text))
 
     def attempt(self, *agent, test=None, more="", flags=(), kind="program", extra="", **run):
         """One attempt of an agent on a small task. Returns (attempt's row, Result)."""
-        self.harness("agent", *agent, kind=kind, extra=extra)
+        self.harness("agent", *agent, kind=kind, extra=extra, local="local" in flags)
         self.task(**({} if test is None else {"test": test}))
         self.run_file(["agent"], ["tasks/one"], more)
         done = self.run("run", "run.toml", "--json", *flags, **run)
@@ -259,13 +270,17 @@ def living():
 
 
 def cgroups():
-    return {path for depth in range(1, 7)
-            for path in glob.glob("/sys/fs/cgroup/" + "*/" * depth + "hemra*")}
+    """Groups of attempts; hemra's unit tests name theirs otherwise."""
+    return {path for depth in range(0, 7)
+            for path in glob.glob("/sys/fs/cgroup/" + "*/" * depth + "hemra-*")
+            if ULID.match(os.path.basename(path))}
 
 
 def mounts():
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
-        return {line.split()[4] for line in file}
+        places = {line.split()[4] for line in file}
+    # the kernel mounts these by itself, for whoever looks
+    return {place for place in places if not place.startswith(("/sys/", "/proc/sys/"))}
 
 
 class Leftovers:

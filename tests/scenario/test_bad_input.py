@@ -23,9 +23,9 @@ RUN_FILES = {
     "docker later": (RUN + "[sandbox]\nkind = \"docker\"\n", ["run.toml:4", "docker", "not built yet"]),
     "image later": (RUN + "[sandbox]\nimage = \"x.tar\"\n", ["run.toml:4", "image", "not built yet"]),
     "network later": (RUN + "[sandbox]\nnetwork = \"allow\"\n", ["run.toml:4", "network", "not built yet"]),
-    "hosts later": (RUN + "[allow]\nhosts = [\"a.example\"]\n", ["run.toml:", "hosts", "not built yet"]),
-    "decoys later": (RUN + "[tripwire]\ndecoys = \"on\"\n", ["run.toml:", "decoys", "not built yet"]),
-    "judge later": (RUN + "[[judge]]\nname = \"x\"\n", ["run.toml:", "judge", "not built yet"]),
+    "hosts later": (RUN + "[allow]\nhosts = [\"a.example\"]\n", ["run.toml:3", "allow", "not built yet"]),
+    "decoys later": (RUN + "[tripwire]\ndecoys = \"on\"\n", ["run.toml:3", "tripwire", "not built yet"]),
+    "judge later": (RUN + "[[judge]]\nname = \"x\"\n", ["run.toml:3", "judge", "not built yet"]),
     "no harness": ("harnesses = [\"nobody\"]\ntasks = [\"tasks/one\"]\n", ["nobody"]),
     "no task": ("harnesses = [\"agent\"]\ntasks = [\"tasks/none\"]\n", ["tasks/none"]),
     "nothing to do": ("harnesses = []\ntasks = []\n", ["harness"]),
@@ -161,12 +161,13 @@ def test_flags(hemra, words, status, said):
 
 
 def test_require_what_is_not_offered_is_exit_4_and_records_nothing(hemra):
-    hemra.harness("agent", "play.py", "ok")
+    hemra.harness("agent", "play.py", "ok", local=True)
     hemra.task()
     hemra.run_file(["agent"], ["tasks/one"])
     done = hemra.run("run", "run.toml", "--sandbox", "local", "--require", "network_block")
     assert done.status == 4, repr(done)
     assert "network_block" in done.err and not hemra.attempts()
+    hemra.harness("agent", "play.py", "ok")
     good = hemra.run("run", "run.toml", "--require", "network_block")
     assert good.status == 0, repr(good)
 

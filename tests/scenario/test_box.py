@@ -14,7 +14,7 @@ import pytest
 
 import house
 
-CLAIM = re.compile(r'X\((\w+), "(box\.[a-z_.0-9]+)"')
+CLAIM = re.compile(r'^\tX\((\w+), "(box\.[a-z_.0-9]+)"', re.M)
 
 
 def claims():
@@ -32,6 +32,68 @@ def test_every_claim_was_tried_and_held(hemra):
     missing = set(claims()) - tried - optional
     assert not missing, f"not tried: {sorted(missing)}"
     assert len(tried) >= 10 and data["unexpected"] == 0
+
+
+# A variable that makes exactly one claim untrue: it says that something of the operator's, which no
+# box may show, lies where every box shows the system.
+BROKEN = {
+    "box.files.sockets": {"SSH_AUTH_SOCK": "/usr/bin/env"},
+    "box.files.home": {"HOME": "/usr/share"},
+}
+
+
+@pytest.mark.parametrize("claim", BROKEN)
+def test_a_box_that_does_not_hold_is_never_used(hemra, claim):
+    """Trust page: box.armed"""
+    os.mkdir(hemra.cwd + "/ws")
+    hemra.own(hemra.cwd)
+    flags = ["--workspace", "ws", "--workspace-mode", "bind"]
+    row, done = hemra.attempt("play.py", "ok", flags=flags, env=BROKEN[claim])
+    assert (row["outcome"], row["graded"], row["unexpected_claims"]) == ("not_contained", False, 1), \
+        repr(done)
+    assert done.status == 4 and claim in row["reason"], repr(done)
+    data = hemra.of_type(row["attempt"], "probe.result")[0]
+    assert data["unexpected"] == 1
+    assert {c["id"] for c in data["claims"] if c["verdict"] == "broken"} == {claim}
+    kinds = {line["type"] for line in hemra.events(row["attempt"])}
+    assert not any(k.startswith(("harness.", "verifier.")) for k in kinds), kinds
+    assert "running" not in [d["state"] for d in hemra.of_type(row["attempt"], "attempt.state")]
+    assert not os.listdir(hemra.cwd + "/ws")
+
+    command = hemra.run("exec", "--", "touch", "ran", env=BROKEN[claim], cwd=hemra.cwd + "/ws")
+    assert command.status == 125 and claim in command.err, repr(command)
+    assert not os.listdir(hemra.cwd + "/ws")
+
+    # the control: without the variable the same attempt runs, and so it does when told not to look
+    good, done = hemra.attempt("play.py", "ok", flags=flags)
+    assert good["outcome"] == "completed", repr(done)
+    unseen, done = hemra.attempt("play.py", "ok", flags=flags + ["--weaker", "probe"], env=BROKEN[claim])
+    assert unseen["outcome"] == "completed", repr(done)
+
+
+def test_a_graders_box_that_does_not_hold_grades_nothing(hemra):
+    """The agent's box is as it should be; what breaks the claim comes up while the agent works.
+
+    Trust page: box.armed
+    """
+    home = hemra.dir + "/late"
+    os.mkdir(home)
+    hemra.own(home)
+    hemra.harness("agent", "play.py", "shell", "while [ ! -e go ]; do sleep 0.05; done")
+    hemra.task()
+    os.mkdir(hemra.cwd + "/ws")
+    hemra.run_file(["agent"], ["tasks/one"])
+    running = hemra.start("run", "run.toml", "--json", "--workspace", "ws", "--workspace-mode", "bind",
+                          env={"HOME": home})
+    attempt = house.wait_for(hemra.attempts)[0]
+    assert house.wait_for(lambda: hemra.of_type(attempt, "harness.start"))
+    os.rmdir(home)
+    os.symlink("/usr/share", home)
+    house.write(hemra.cwd + "/ws/go", "")
+    done = hemra.finish(running)
+    row = done.json["attempts"][0]
+    assert (row["graded"], row["score"]) == (False, None), repr(done)
+    assert done.status == 3 and "did not hold" in row["reason"], repr(done)
 
 
 def test_weaker_probe_is_shown_wherever_the_attempt_is_shown(hemra):
@@ -68,7 +130,7 @@ def test_the_hostile_agent_is_stopped_everywhere(hemra):
                   "outside": hemra.dir + "/outside.txt", "pid": victim.pid, "pid_marker": "sleep",
                   "port": tcp.getsockname()[1], "abstract": "hemra-test-" + os.path.basename(hemra.dir),
                   "socket": hemra.dir + "/witness.sock", "uid": hemra.uid,
-                  "secret_name": "HEMRA_TEST_SECRET"}
+                  "secret_name": "TEST_SECRET"}
         house.write(folder + "/targets.json", json.dumps(target))
         hemra.own()
         house.write(f"{hemra.cwd}/harnesses/hostile.toml",
@@ -77,7 +139,7 @@ def test_the_hostile_agent_is_stopped_everywhere(hemra):
                     f"mounts = [\"{folder}:/opt/agents:ro\"]\n")
         hemra.task(test="echo 0 >/logs/verifier/reward.txt\n")
         hemra.run_file(["hostile"], ["tasks/one"])
-        done = hemra.run("run", "run.toml", "--json", env={"HEMRA_TEST_SECRET": "s3cret-of-the-test"})
+        done = hemra.run("run", "run.toml", "--json", env={"TEST_SECRET": "s3cret-of-the-test"})
         row = done.json["attempts"][0]
         assert row["outcome"] == "completed" and row["score"] == 0, repr(done)
         results = hemra.of_type(row["attempt"], "harness.tool_result")
@@ -101,7 +163,7 @@ def outside_a_box(hemra, folder):
             "    if name in ('home', 'ssh', 'bait', 'processes', 'loopback', 'sockets', 'secrets'):\n"
             "        print(name, hostile.try_one(function, hostile.targets())[1])\n")
     p = hemra.popen([sys.executable if hemra.uid == 0 else house.PYTHON, "-B", "-c", code],
-                    env={"FOLDER": folder, "HEMRA_TEST_SECRET": "s3cret-of-the-test"},
+                    env={"FOLDER": folder, "TEST_SECRET": "s3cret-of-the-test"},
                     stdout=subprocess.PIPE)
     out = p.communicate(timeout=60)[0].decode()
     return {line.split()[0] for line in out.splitlines() if line.endswith("False")}
@@ -160,24 +222,38 @@ def test_git_hooks_are_read_only_in_bind_mode(hemra):
     assert "Read-only" in done.err
 
 
+def native(hemra):
+    """What doctor says that the native box can limit here."""
+    return next(p for p in hemra.run("doctor", "--json").json["providers"] if p["name"] == "native")
+
+
 def test_memory_limit_is_enforced_or_refused(hemra):
-    done = hemra.run("doctor", "--json").out
-    row, run = hemra.attempt("play.py", "memory", str(900 << 20),
-                             more="[sandbox]\nmemory = \"256M\"\n") if "resource_limit" in done \
-        and hemra.uid == 0 else (None, None)
-    if row is None:
-        refused = hemra.run("exec", "--memory", "256M", "--require", "resource_limit", "--", "true")
-        assert refused.status in (0, 125), repr(refused)
-    else:
-        assert row["outcome"] in ("limit:memory", "agent_error", "crashed"), repr(run)
-        assert row["outcome"] == "limit:memory", repr(run)
+    more, can = "[sandbox]\nmemory = \"256M\"\n", native(hemra)
+    assert ("resource_limit" in can["isolation"]) == (can["limits_memory"] and can["limits_pids"])
+    if not can["limits_memory"]:
+        hemra.harness("agent", "play.py", "ok")
+        hemra.task()
+        hemra.run_file(["agent"], ["tasks/one"], more)
+        refused = hemra.run("run", "run.toml")
+        assert refused.status == 4 and "memory" in refused.err, repr(refused)
+        assert not hemra.attempts()
+        row, done = hemra.attempt("play.py", "ok", more=more, flags=["--weaker", "resource_limit"])
+        assert (row["outcome"], row["weaker"]) == ("completed", ["resource_limit"]), repr(done)
+        return
+    row, done = hemra.attempt("play.py", "memory", str(900 << 20), more=more)
+    assert row["outcome"] == "limit:memory", repr(done)
+    assert hemra.of_type(row["attempt"], "limit")[0]["which"] == "memory"
+    assert hemra.of_type(row["attempt"], "harness.exit")[0]["oom"] is True
+    row, done = hemra.attempt("play.py", "memory", str(100 << 20), more=more)
+    assert row["outcome"] == "completed", repr(done)
 
 
 def test_pids_limit(hemra):
-    row, done = hemra.attempt("play.py", "forks", "400", more="[sandbox]\npids = 64\n",
-                              flags=[] if hemra.uid == 0 else ["--weaker", "resource_limit"])
+    row, done = hemra.attempt("play.py", "forks", "400", more="[sandbox]\npids = 64\n")
     got = hemra.of_type(row["attempt"], "harness.message")[0]["got"]
-    assert got < 64, repr(done)
+    assert 30 < got < 64, repr(done)
+    row, done = hemra.attempt("play.py", "forks", "100", more="[sandbox]\npids = 200\n")
+    assert hemra.of_type(row["attempt"], "harness.message")[0]["got"] == 100, repr(done)
 
 
 def test_death_of_the_box_is_complete(hemra):

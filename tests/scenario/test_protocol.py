@@ -5,6 +5,8 @@ import time
 
 import pytest
 
+import house
+
 MIB = 1 << 20
 
 # agent's words → outcome
@@ -42,6 +44,7 @@ ENDS = [
     (["raw", r'{"type":"event","seq":1,"kind":"usage","input":-1}\n'], "protocol_error"),
     (["raw", r'{"type":"ready","protocol":"hemra/1"}\n'], "protocol_error"),
     (["raw", r'{"type":"artifact"}\n'], "protocol_error"),
+    (["raw", r'{"type":"artifact","path":""}\n'], "protocol_error"),
     (["raw", r'{"type":"never heard of"}\n'], "completed"),
     (["raw_only", r'{"type":"result","status":"completed"}'], "crashed"),
     (["raw_only", r'{"type":"result","status":"perfect"}\n'], "protocol_error"),
@@ -105,14 +108,39 @@ def test_who_does_not_obey_is_killed_in_time(hemra, part):
         assert exited["signal"] in (9, "SIGKILL")
 
 
-def test_handshake_of_29_seconds_is_in_time(as_root):
-    row, done = as_root.attempt("play.py", "late", "29")
+@pytest.mark.parametrize("limit,takes,outcome", [("20s", "1.5", "completed"),
+                                                 ("1s", "600", "handshake_failed")])
+def test_handshake(hemra, limit, takes, outcome):
+    row, done = hemra.attempt("play.py", "late", takes,
+                              more=house.SHORT.replace("20s", limit))
+    assert row["outcome"] == outcome, repr(done)
+    said = hemra.of_type(row["attempt"], "harness.hello")[0]["limits"]["handshake_ms"]
+    assert said == int(limit[:-1]) * 1000
+    if outcome == "handshake_failed":
+        assert hemra.of_type(row["attempt"], "limit")[0]["which"] == "handshake_ms"
+
+
+def test_limits_of_the_run_file_hold_and_are_told(hemra):
+    more = ("[limits]\nline = \"4K\"\nevents = \"16K\"\nartifact_files = 1\nartifact_bytes = \"100\"\n"
+            "stderr = \"2K\"\ncancel_grace = \"500ms\"\nterm_grace = \"500ms\"\n")
+    for words, outcome in ((("line_of", "4096"), "completed"), (("line_of", "4097"), "limit:line"),
+                           (("total_of", "16384"), "completed"), (("total_of", "16385"), "limit:events")):
+        row, done = hemra.attempt("play.py", *words, more=more)
+        assert row["outcome"] == outcome, f"{words}: {done!r}"
+        limits = hemra.of_type(row["attempt"], "harness.hello")[0]["limits"]
+        assert (limits["line_bytes"], limits["events_bytes"]) == (4096, 16384)
+    row, done = hemra.attempt(
+        "play.py", "python",
+        "sys.stderr.write('x' * 5000); sys.stderr.flush()\n"
+        "for n in (99, 100, 101):\n"
+        "    open(start['paths']['artifacts'] + f'/{n}', 'w').write('a' * n)\n"
+        "result()", more=more)
     assert row["outcome"] == "completed", repr(done)
-
-
-def test_handshake_of_31_seconds_is_too_late(as_root):
-    row, done = as_root.attempt("play.py", "late", "31")
-    assert row["outcome"] == "handshake_failed", repr(done)
+    taken = [d for d in hemra.of_type(row["attempt"], "artifact")
+             if not d.get("refused") and d["role"] != "workspace-diff"]
+    assert len(taken) == 1 and taken[0]["bytes"] <= 100
+    errors = "".join(d["text"] for d in hemra.of_type(row["attempt"], "harness.stderr"))
+    assert errors == "x" * 2048
 
 
 def test_run_start_carries_task_and_paths_and_no_secret(hemra):

@@ -169,8 +169,9 @@ def test_rm_leaves_a_tombstone_and_the_store_verifies(hemra):
     with open(hemra.store + "/seals.jsonl", encoding="utf-8") as file:
         assert "wrong version of the task" in file.read()
     assert hemra.run("verify").status == 0
-    blobs = [n for _, _, ns in os.walk(hemra.store + "/blobs") for n in ns]
-    assert not blobs, "blobs that nothing names any more are still there"
+    blobs = {os.path.basename(d) + n for d, _, ns in os.walk(hemra.store + "/blobs/sha256") for n in ns}
+    named = {data["sha256"] for data in hemra.of_type(second["attempt"], "artifact")}
+    assert blobs == named, "blobs that nothing names any more are still there"
 
 
 def test_rm_refuses_a_running_attempt(hemra):
@@ -188,12 +189,13 @@ def test_rm_refuses_a_running_attempt(hemra):
 
 def test_gc_removes_only_what_no_record_names(hemra):
     row, _ = hemra.attempt("play.py", "artifacts")
-    stray = hemra.store + "/blobs/sha256/aa/" + "a" * 64
+    stray = hemra.store + "/blobs/sha256/aa/" + "a" * 62
     house.write(stray, "stray")
     hemra.own(hemra.store)
     dry = hemra.run("gc", "--dry-run")
     assert dry.status == 0 and os.path.exists(stray)
     assert hemra.run("gc").status == 0
+    assert not os.path.exists(stray)
     assert hemra.run("verify").status == 0
     assert hemra.of_type(row["attempt"], "artifact")
 
@@ -241,9 +243,7 @@ def test_artifacts_are_taken_in_by_the_rules(hemra):
     for path in ("link", "fifo", "good.txt", "hard", "../../etc/passwd", "/etc/passwd"):
         assert path in refused, f"{path} was not refused"
     sha = taken["deep/er.txt"]["sha256"]
-    blob = f"{hemra.store}/blobs/sha256/{sha[:2]}/{sha}"
-    if not os.path.exists(blob):
-        blob = f"{hemra.store}/blobs/sha256/{sha[:2]}/{sha[2:]}"
+    blob = f"{hemra.store}/blobs/sha256/{sha[:2]}/{sha[2:]}"
     with open(blob, "rb") as file:
         assert file.read() == b"deeper\n"
     assert os.stat(blob).st_mode & 0o777 == 0o444
@@ -270,7 +270,7 @@ def _command(hemra, words, extra=""):
 
 
 def test_command_harness_that_fails_is_an_agent_error(hemra):
-    row, _ = _command(hemra, ["sh", "-c", "exit 3"])
+    row, _ = _command(hemra, ["sh", "-c", "exit 3", "sh", "{instruction}"])
     assert row["outcome"] == "agent_error"
 
 
@@ -280,7 +280,7 @@ def test_command_harness_gets_the_instruction_on_standard_input(hemra):
 
 
 def test_harness_check_leaves_nothing(hemra):
-    hemra.harness("good", "play.py", "ok")
+    hemra.harness("good", "play.py", "check")
     done = hemra.run("harness", "check", "harnesses/good.toml")
     assert done.status == 0, repr(done)
     assert not os.listdir(hemra.tmp)

@@ -130,7 +130,7 @@ def test_no_redact_is_a_named_choice(hemra):
 
 @pytest.mark.parametrize("line,env,words", [
     ("TOKEN = \"env:TOKEN\"", {}, ["TOKEN"]),
-    ("TOKEN = \"env:TOKEN\"", {"TOKEN": "short"}, ["TOKEN", "8"]),
+    ("TOKEN = \"env:TOKEN\"", {"TOKEN": "sh0rt"}, ["TOKEN", "8"]),
     ("TOKEN = \"file:/nowhere/at/all\"", {}, ["/nowhere/at/all"]),
     ("TOKEN = \"credential:token\"", {}, ["credential"]),
     ("TOKEN = \"keyring:token\"", {}, ["keyring", "not built yet"]),
@@ -145,7 +145,7 @@ def test_a_secret_that_cannot_be_had_is_refused_before_anything_starts(hemra, li
     assert done.status == 2, repr(done)
     for word in words:
         assert word in done.err, repr(done)
-    assert "just-the-value" not in done.err and "short" not in done.err
+    assert "just-the-value" not in done.err and "sh0rt" not in done.err
     assert not hemra.attempts()
 
 

@@ -38,6 +38,10 @@ static const struct seccomp_rule both_may[] = {
 	SECCOMP_ALLOW(splice),
 	SECCOMP_ALLOW(tee),
 	SECCOMP_ALLOW(pipe2),
+#ifdef __NR_dup2
+	SECCOMP_ALLOW(dup2),
+#endif
+	SECCOMP_ALLOW(dup3),
 	SECCOMP_ALLOW(recvfrom),
 	SECCOMP_ALLOW(sendto),
 	SECCOMP_ALLOW(recvmsg),

@@ -15,7 +15,7 @@
 
 /* For a process whose work is done over descriptors that it holds or is sent.
  *
- * It may still: read, write, splice, send and receive (also descriptors) on what it holds; poll and
+ * It may still: read, write, splice, copy, send and receive (also descriptors) what it holds; poll and
  * epoll; make timers and pipes; take memory, lock it, give it back; ask for time and randomness; handle
  * signals, also one of its own to itself (abort); set O_NONBLOCK, FD_CLOEXEC and pipe sizes; end.
  * It may no longer: open, stat or name any file; make a socket, connect, bind, listen; run a

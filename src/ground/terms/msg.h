@@ -17,7 +17,7 @@
 /* X(NAME, what it carries) */
 #define MSG_TABLE(X)                                                                               \
 	/* engine → nursery */                                                                   \
-	X(SPAWN, "fds: engine socket, plan memfd, events file or none; starts a steward")          \
+	X(SPAWN, "value[0] how many more come; fds: engine socket, plan memfd, events file or none") \
 	/* engine ↔ steward */                                                                   \
 	X(STATE, "value[0] state, value[1] struct wall: the attempt entered a state")              \
 	X(SETTLED, "value[0] outcome, value[1] events, value[2] bytes, value[3] flags; payload: "  \

@@ -247,7 +247,8 @@ static inline bool string_same(
 	const char *text, const struct json_node *a, const struct json_node *b)
 {
 	if (!a->escaped && !b->escaped)
-		return a->size == b->size && memcmp(text + a->at, text + b->at, a->size) == 0;
+		return a->size == b->size && text[a->at + 1] == text[b->at + 1] &&
+		       memcmp(text + a->at, text + b->at, a->size) == 0;
 	return string_order(text, a, b) == 0;
 }
 

@@ -62,6 +62,18 @@ def ok():
     result(usage={"input": 10, "output": 5, "cost_usd": 0.25})
 
 
+def check():
+    """Does what `hemra harness check` asks: makes a file, or waits to be told to stop."""
+    start = hello()
+    if "Wait" in start["task"]["instruction"]:
+        hear("run.cancel")
+        result("cancelled")
+        return
+    with open(os.path.join(start["paths"]["workspace"], "hello.txt"), "w", encoding="ascii") as file:
+        file.write("hemra check\n")
+    result()
+
+
 def status(word):
     hello()
     result(word)
@@ -131,7 +143,7 @@ def total_of(size):
     while left:
         seq += 1
         head = '{"type":"event","seq":%d,"kind":"log","text":"' % seq
-        want = min(left, MIB // 2)
+        want = min(left, MIB // 2 if int(size) > MIB else 1024)
         if 0 < left - want < 200:
             want -= 300
         put(head + "y" * (want - len(head) - 3) + '"}\n')
@@ -345,7 +357,7 @@ def artifacts():
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(out + "/sock")
     for path in ("good.txt", "deep/er.txt", "link", "dirlink/passwd", "fifo", "hard", "sock",
-                 "../../etc/passwd", "/etc/passwd", "missing.txt", ""):
+                 "../../etc/passwd", "/etc/passwd", "missing.txt"):
         line(type="artifact", path=path, role="test")
     result()
 

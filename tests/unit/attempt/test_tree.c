@@ -106,8 +106,40 @@ static void test_quota(void **state)
 	assert_int_equal(copy("enough", &c, &err), 0);
 }
 
+/* A hole takes no room; its copy must not either. */
+static void test_sparse(void **state)
+{
+	struct tree_copy c = { .bytes_max = 1 << 20 };
+	struct err err = { 0 };
+	struct stat st;
+	char end[4];
+
+	(void)state;
+	put("from/sparse", "data", 0644);
+	{
+		autoclose int fd = openat(base, "from/sparse", O_WRONLY | O_CLOEXEC);
+
+		assert_int_equal(pwrite(fd, "tail", 4, (off_t)1 << 40), 4);
+		assert_int_equal(ftruncate(fd, (off_t)1 << 41), 0);
+	}
+	assert_int_equal(copy("sparse", &c, &err), 0);
+	assert_int_equal(fstatat(base, "sparse/sparse", &st, 0), 0);
+	assert_true(st.st_size == (off_t)1 << 41);
+	assert_true(st.st_blocks < 1024);
+	{
+		autoclose int fd = openat(base, "sparse/sparse", O_RDONLY | O_CLOEXEC);
+
+		assert_int_equal(pread(fd, end, 4, (off_t)1 << 40), 4);
+		assert_memory_equal(end, "tail", 4);
+		assert_int_equal(pread(fd, end, 4, 0), 4);
+		assert_memory_equal(end, "data", 4);
+	}
+	assert_int_equal(unlinkat(base, "from/sparse", 0), 0);
+}
+
 static const struct CMUnitTest tests[] = {
 	cmocka_unit_test(test_content),
+	cmocka_unit_test(test_sparse),
 	cmocka_unit_test(test_quota),
 };
 

@@ -141,7 +141,8 @@ static struct ended run(attempt_warden_fn *warden, const char *seconds)
 	struct event_log *log;
 	struct plan plan;
 	autofree char *path = NULL;
-	int pair[2], status;
+	struct msg spawn = { .version = MSG_VERSION, .type = MSG_SPAWN };
+	int pair[2], starting[2], fds[3], status;
 	struct err err = { 0 };
 	pid_t pid;
 
@@ -149,17 +150,23 @@ static struct ended run(attempt_warden_fn *warden, const char *seconds)
 	path = own_printf("%s/events/%s.jsonl", plan.store, plan.attempt.text);
 	log = make_log(&plan);
 	assert_int_equal(sock_pair(pair), 0);
+	assert_int_equal(sock_pair(starting), 0);
 	pid = fork();
 	if (pid == 0) {
-		struct attempt_start start = { pair[1], plan_file(&plan), dup(event_log_fd(log)) };
-
-		event_log_close(log);
 		(void)close(pair[0]);
+		(void)close(starting[0]);
 		if (sandbox_init(&err) < 0)
 			_exit(9);
-		_exit(attempt_steward(&start, warden));
+		_exit(attempt_steward(starting[1], warden));
 	}
+	fds[0] = pair[1];
+	fds[1] = plan_file(&plan);
+	fds[2] = event_log_fd(log);
+	assert_int_equal(sock_send(starting[0], &spawn, sizeof(spawn), NULL, 0, fds, 3), 0);
+	(void)close(fds[1]);
 	(void)close(pair[1]);
+	(void)close(starting[0]);
+	(void)close(starting[1]);
 	event_log_close(log);
 	hear(pair[0], &ended);
 	(void)close(pair[0]);

@@ -55,7 +55,7 @@ static void expect(const char *prefix, const char *name, int code, const char *f
 	autofree char *text = code != 0 ? own_printf("'%s' %s", path, format) : NULL;
 	struct err err = {0};
 
-	assert_int_equal(secret_check(reference, &err), -code);
+	assert_int_equal(secret_check(reference, /* least_bytes= */ 0, &err), -code);
 	assert_string_equal(err.text, code != 0 ? text : "");
 }
 
@@ -89,9 +89,9 @@ static void forms(void **state)
 	for (size_t i = 0; i < array_count(table); i++) {
 		struct err err = {0};
 
-		assert_int_equal(secret_check(table[i].reference, &err), -table[i].code);
+		assert_int_equal(secret_check(table[i].reference, /* least_bytes= */ 0, &err), -table[i].code);
 		assert_string_equal(err.text, table[i].text);
-		assert_int_equal(secret_check(table[i].reference, NULL), -table[i].code);
+		assert_int_equal(secret_check(table[i].reference, /* least_bytes= */ 0, NULL), -table[i].code);
 	}
 }
 
@@ -103,13 +103,13 @@ static void variables(void **state)
 	(void)state;
 	memset(text, 'x', sizeof(text) - 2);
 	assert_int_equal(setenv("UNIT_SECRET_A", text, 1), 0);
-	assert_int_equal(secret_check("env:UNIT_SECRET_A", &err), 0);
+	assert_int_equal(secret_check("env:UNIT_SECRET_A", /* least_bytes= */ 0, &err), 0);
 	text[sizeof(text) - 2] = 'x';
 	assert_int_equal(setenv("UNIT_SECRET_A", text, 1), 0);
-	assert_int_equal(secret_check("env:UNIT_SECRET_A", &err), -E2BIG);
+	assert_int_equal(secret_check("env:UNIT_SECRET_A", /* least_bytes= */ 0, &err), -E2BIG);
 	assert_string_equal(err.text, "variable 'UNIT_SECRET_A' is longer than 16384 bytes");
 	assert_int_equal(setenv("UNIT_SECRET_A", "", 1), 0);
-	assert_int_equal(secret_check("env:UNIT_SECRET_A", &err), -ENOENT);
+	assert_int_equal(secret_check("env:UNIT_SECRET_A", /* least_bytes= */ 0, &err), -ENOENT);
 	assert_string_equal(err.text, "variable 'UNIT_SECRET_A' is empty");
 	assert_int_equal(unsetenv("UNIT_SECRET_A"), 0);
 }
@@ -142,6 +142,34 @@ static void files(void **state)
 	expect("file:", "fifo", EINVAL, "is not a regular file");
 }
 
+static void what_is_too_short(void **state)
+{
+	static const struct { const char *text; int code; } table[] = {
+		{"1234567", EINVAL}, {"12345678", 0}, {"1234567\n", EINVAL}, {"12345678\n", 0}};
+	autofree char *path = own_printf("%s/short", directory), *file = own_printf("file:%s", path);
+
+	(void)state;
+	for (size_t i = 0; i < array_count(table); i++) {
+		FILE *f = fopen(path, "we");
+		struct err err = {0};
+
+		assert_non_null(f);
+		assert_int_equal(fchmod(fileno(f), 0600), 0);
+		assert_true(fputs(table[i].text, f) >= 0);
+		assert_int_equal(fclose(f), 0);
+		assert_int_equal(secret_check(file, /* least_bytes= */ 8, &err), -table[i].code);
+		if (table[i].code != 0)
+			assert_string_equal(err.text, "it is shorter than 8 bytes");
+		if (strchr(table[i].text, '\n') != NULL)
+			continue;
+		assert_int_equal(setenv("UNIT_SECRET_A", table[i].text, 1), 0);
+		assert_int_equal(
+			secret_check("env:UNIT_SECRET_A", /* least_bytes= */ 8, &err), -table[i].code);
+	}
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unsetenv("UNIT_SECRET_A"), 0);
+}
+
 static void directories_and_nothing(void **state)
 {
 	autofree char *here = own_printf("file:%s", directory);
@@ -152,9 +180,9 @@ static void directories_and_nothing(void **state)
 	struct err err = {0};
 
 	(void)state;
-	assert_int_equal(secret_check(here, &err), -EINVAL);
+	assert_int_equal(secret_check(here, /* least_bytes= */ 0, &err), -EINVAL);
 	assert_string_equal(err.text, here_text);
-	assert_int_equal(secret_check(absent, &err), -ENOENT);
+	assert_int_equal(secret_check(absent, /* least_bytes= */ 0, &err), -ENOENT);
 	assert_string_equal(err.text, absent_text);
 }
 
@@ -179,7 +207,7 @@ static void credentials(void **state)
 
 	(void)state;
 	assert_int_equal(unsetenv("CREDENTIALS_DIRECTORY"), 0);
-	assert_int_equal(secret_check("credential:good", &err), -ENOENT);
+	assert_int_equal(secret_check("credential:good", /* least_bytes= */ 0, &err), -ENOENT);
 	assert_string_equal(err.text,
 		"'credential:good' needs CREDENTIALS_DIRECTORY, which systemd sets for services with "
 		"LoadCredential=");
@@ -203,6 +231,8 @@ int test_reference(void)
 		cmocka_unit_test_setup_teardown(files, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(
 			directories_and_nothing, make_directory, remove_directory),
+		cmocka_unit_test_setup_teardown(
+			what_is_too_short, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(foreign_file, make_directory, remove_directory),
 		cmocka_unit_test_setup_teardown(credentials, make_directory, remove_directory),
 	};
