@@ -46,7 +46,7 @@ scenario: build
 	@/usr/bin/python3 -B scripts/check scenario
 
 format:
-	find src tests -name '*.c' -o -name '*.h' | xargs clang-format -i
+	find src tests -name '*.c' -o -name '*.h' -o -name '*.cc' | xargs clang-format -i
 
 install: build
 	meson install -C $(BUILD) --no-rebuild --destdir '$(DESTDIR)'

@@ -32,8 +32,8 @@ static enum claim_verdict verdict_of(const struct attempt *a, enum claim claim, 
 
 static void put_claim(struct json_writer *w, enum claim claim, enum claim_verdict seen, int detail)
 {
-	static const char *const names[] = { [CLAIM_HELD] = "held", [CLAIM_BROKEN] = "broken",
-		[CLAIM_UNTRIED] = "untried" };
+	static const char *const names[] = {
+		[CLAIM_HELD] = "held", [CLAIM_BROKEN] = "broken", [CLAIM_UNTRIED] = "untried"};
 
 	json_object_open(w);
 	json_pair_string(w, "id", claim_name(claim));
@@ -90,7 +90,7 @@ static void judge_claims(struct attempt *a, const struct box_spec *spec)
 static struct box_spec spec_of(const struct attempt *a)
 {
 	const struct plan *p = &a->plan;
-	struct box_spec spec = { .name = p->attempt.text,
+	struct box_spec spec = {.name = p->attempt.text,
 		.argv = a->argv,
 		.envp = a->envp,
 		.cwd = p->task.workdir,
@@ -100,8 +100,8 @@ static struct box_spec spec_of(const struct attempt *a)
 		.readonly = p->readonly,
 		.limits = p->sandbox.limits,
 		.weaker = p->sandbox.weaker,
-		.git_protected = p->sandbox.workspace == WORKSPACE_BIND &&
-				 !p->sandbox.git_config_writable };
+		.git_protected =
+			p->sandbox.workspace == WORKSPACE_BIND && !p->sandbox.git_config_writable};
 
 	sandbox_owner(p->sandbox.kind, &spec.owner_uid, &spec.owner_gid);
 	return spec;
@@ -126,17 +126,18 @@ static void go_or_not(struct attempt *a)
 static void handle_exec_failed(struct attempt *a, const struct err *error)
 {
 	a->exec_status = error->code == ENOENT ? 127 : 126;
-	attempt_fail(a, attempt_is_exec(a) ? OUTCOME_AGENT_ERROR : OUTCOME_INFRA_SETUP, "%s", error->text);
+	attempt_fail(a, attempt_is_exec(a) ? OUTCOME_AGENT_ERROR : OUTCOME_INFRA_SETUP, "%s",
+		error->text);
 	supervise_kill(a);
 }
 
 static void handle_exited(struct attempt *a, const struct box_report *report)
 {
-	struct msg m = { .type = MSG_EXITED, .value = { (uint64_t)(uint32_t)report->wait_status } };
+	struct msg m = {.type = MSG_EXITED, .value = {(uint64_t)(uint32_t)report->wait_status}};
 
 	a->box_exited = true;
 	a->wait_status = report->wait_status;
-	(void)wire_to_warden(a, &m, NULL, NULL, 0); /* a dead warden is noticed by its socket */
+	(void)wire_to_warden(a, &m, NULL, NULL); /* a dead warden is noticed by its socket */
 }
 
 /* How it ended is told once, when the whole box is dead and everything about it is known. */
@@ -150,14 +151,16 @@ static void record_exit(struct attempt *a, const struct box_report *report)
 	note_decision(a, EVENT_HARNESS_EXIT,
 		"{\"%s\":%d,\"killed\":%s,\"lingered\":%s,\"survivors\":%u,\"oom\":%s}",
 		signalled || !a->box_exited ? "signal" : "code",
-		signalled ? WTERMSIG(status) : a->box_exited ? WEXITSTATUS(status) : SIGKILL,
+		signalled       ? WTERMSIG(status)
+		: a->box_exited ? WEXITSTATUS(status)
+				: SIGKILL,
 		a->stopping == STOP_KILLED ? "true" : "false", a->lingered ? "true" : "false",
 		report->survivor_count, report->out_of_memory ? "true" : "false");
 }
 
 static void handle_dead(struct attempt *a, const struct box_report *report)
 {
-	struct msg m = { .type = MSG_STOPPED };
+	struct msg m = {.type = MSG_STOPPED};
 
 	a->box_dead = true;
 	a->survivors = report->survivor_count;
@@ -165,8 +168,9 @@ static void handle_dead(struct attempt *a, const struct box_report *report)
 	a->out_of_pids = report->out_of_pids;
 	record_exit(a, report);
 	if (report->out_of_memory || report->out_of_pids)
-		note_eventf(a, EVENT_LIMIT, "{\"which\":\"%s\"}", report->out_of_memory ? "memory" : "pids");
-	(void)wire_to_warden(a, &m, NULL, NULL, 0); /* a dead warden is noticed by its socket */
+		note_eventf(a, EVENT_LIMIT, "{\"which\":\"%s\"}",
+			report->out_of_memory ? "memory" : "pids");
+	(void)wire_to_warden(a, &m, NULL, NULL); /* a dead warden is noticed by its socket */
 }
 
 static void handle_report(void *context, const struct box_report *report)
@@ -220,11 +224,14 @@ static int make_pipes(int ours[3], int theirs[3], struct err *err)
 
 static int send_streams(struct attempt *a, const int ours[3], struct err *err)
 {
+	const struct sock_fds fds = {{ours[0], ours[1], ours[2]}, 3};
 	const struct plan *p = &a->plan;
-	static const enum session_kind kinds[] = { [HARNESS_PROGRAM] = SESSION_PROGRAM,
-		[HARNESS_COMMAND] = SESSION_COMMAND, [HARNESS_ORACLE] = SESSION_COMMAND,
-		[HARNESS_NOP] = SESSION_COMMAND, [HARNESS_EXEC] = SESSION_EXEC };
-	struct msg_session session = { .kind = kinds[p->harness.kind],
+	static const enum session_kind kinds[] = {[HARNESS_PROGRAM] = SESSION_PROGRAM,
+		[HARNESS_COMMAND] = SESSION_COMMAND,
+		[HARNESS_ORACLE] = SESSION_COMMAND,
+		[HARNESS_NOP] = SESSION_COMMAND,
+		[HARNESS_EXEC] = SESSION_EXEC};
+	struct msg_session session = {.kind = kinds[p->harness.kind],
 		.line_bytes = p->limits.line_bytes,
 		.events_bytes = p->limits.events_bytes,
 		.stderr_bytes = p->limits.stderr_bytes,
@@ -232,10 +239,11 @@ static int send_streams(struct attempt *a, const int ours[3], struct err *err)
 		.cancel_grace_ms = p->limits.cancel_grace_ms,
 		.deadline_ms = p->limits.deadline_ms,
 		.artifact_files = p->limits.artifact_files,
-		.artifact_bytes = p->limits.artifact_bytes };
-	struct msg m = { .type = MSG_FDS, .length = sizeof(session),
-		.value = { session.kind, p->record_output } };
-	int r = wire_to_warden(a, &m, &session, ours, 3);
+		.artifact_bytes = p->limits.artifact_bytes};
+	struct msg m = {.type = MSG_FDS,
+		.length = sizeof(session),
+		.value = {session.kind, p->record_output}};
+	int r = wire_to_warden(a, &m, &session, &fds);
 
 	return r < 0 ? err_set(err, -r, "hand the box's streams to the warden") : 0;
 }
@@ -250,7 +258,7 @@ static void wipe_environment(struct attempt *a)
 
 int attempt_arm(struct attempt *a, struct err *err)
 {
-	int ours[3] = { -1, -1, -1 }, theirs[3] = { -1, -1, -1 };
+	int ours[3] = {-1, -1, -1}, theirs[3] = {-1, -1, -1};
 	struct box_spec spec = spec_of(a);
 	int r;
 

@@ -20,10 +20,10 @@
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 
-#define READ_BYTES      (64 * 1024)
-#define READER_WAIT_MS  60000
-#define DEPTH_MAX       32
-#define ENTRIES_MAX     100000
+#define READ_BYTES     (64 * 1024)
+#define READER_WAIT_MS 60000
+#define DEPTH_MAX      32
+#define ENTRIES_MAX    100000
 
 struct intake {
 	struct attempt *a;
@@ -145,7 +145,8 @@ static char *shown_path(struct attempt *a, const char *path)
 static void refuse(struct intake *in, const char *path, const char *why)
 {
 	autofree char *shown = shown_path(in->a, path);
-	struct index_artifact row = { .path = shown, .role = "refused", .declared = is_declared(in->a, path) };
+	struct index_artifact row = {
+		.path = shown, .role = "refused", .declared = is_declared(in->a, path)};
 	struct buf out;
 
 	buf_init(&out, 64 * 1024);
@@ -154,13 +155,13 @@ static void refuse(struct intake *in, const char *path, const char *why)
 	buf_done(&out);
 }
 
-static void tell(struct attempt *a, const char *path, const struct msg_artifact *head, uint64_t bytes,
-	bool text)
+static void tell(struct attempt *a, const char *path, const struct msg_artifact *head,
+	uint64_t bytes, bool text)
 {
 	autofree char *shown = shown_path(a, path);
-	struct msg m = { .type = MSG_ROW_ARTIFACT, .value = { bytes } };
-	struct index_artifact row = { .path = shown, .role = head->role, .bytes = bytes,
-		.declared = head->declared != 0 };
+	struct msg m = {.type = MSG_ROW_ARTIFACT, .value = {bytes}};
+	struct index_artifact row = {
+		.path = shown, .role = head->role, .bytes = bytes, .declared = head->declared != 0};
 	struct msg_artifact sent = *head;
 	struct buf out;
 
@@ -169,6 +170,11 @@ static void tell(struct attempt *a, const char *path, const struct msg_artifact 
 	buf_init(&out, 64 * 1024);
 	event_encode_artifact(&row, text ? "text/plain" : NULL, /* refused= */ NULL, &out);
 	note_plain(a, EVENT_ARTIFACT, buf_text(&out), out.len);
+	note_flush(a);
+	if (a->record_failed) {
+		buf_done(&out);
+		return;
+	}
 	a->artifact_bytes += bytes;
 	buf_reset(&out);
 	sent.path_bytes = (uint32_t)strlen(shown);
@@ -179,19 +185,21 @@ static void tell(struct attempt *a, const char *path, const struct msg_artifact 
 	buf_done(&out);
 }
 
-void collect_tell(struct attempt *a, const char *path, const struct msg_artifact *head, uint64_t bytes)
+void collect_tell(
+	struct attempt *a, const char *path, const struct msg_artifact *head, uint64_t bytes)
 {
 	tell(a, path, head, bytes, /* text= */ true);
 }
 
 /* Copies one opened file into a blob. 0, or -errno with a sentence. */
-static int take_in(struct intake *in, int file, uint64_t bytes_max, struct msg_artifact *row,
-	uint64_t *ret_bytes, bool *ret_text, struct err *err)
+static int take_in(struct intake *in, int file, struct msg_artifact *row, uint64_t *ret_bytes,
+	bool *ret_text, struct err *err)
 {
 	struct attempt *a = in->a;
+	const uint64_t bytes_max = a->plan.limits.artifact_bytes;
 	autoclose int blob = -1;
-	struct copy_job job = { a, file, -1 };
-	struct copy_result result = { 0 };
+	struct copy_job job = {a, file, -1};
+	struct copy_result result = {0};
 	uint64_t raw_bytes;
 	int r;
 
@@ -202,7 +210,12 @@ static int take_in(struct intake *in, int file, uint64_t bytes_max, struct msg_a
 		return err_set(err, -r, "read it");
 	if (a->needle != NULL && needle_secret_count(a->needle) > 0) {
 		job.to = blob;
-		if (reader_run(NULL, 0, copy_redacted, &job, &result, sizeof(result), READER_WAIT_MS, err) < 0)
+		const struct reader_job read = {.fn = copy_redacted,
+			.context = &job,
+			.result = &result,
+			.result_size = sizeof(result)};
+
+		if (reader_run(&read, READER_WAIT_MS, err) < 0)
 			return -err->code;
 		for (size_t i = 0; i < needle_secret_count(a->needle); i++)
 			a->redactions[i] += result.counts[i];
@@ -222,8 +235,8 @@ static void handle_file(struct intake *in, int at, const char *name, const char 
 {
 	const struct plan *p = &in->a->plan;
 	autoclose int file = openat(at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	struct msg_artifact row = { .declared = is_declared(in->a, path) };
-	struct err err = { 0 };
+	struct msg_artifact row = {.declared = is_declared(in->a, path)};
+	struct err err = {0};
 	struct stat st;
 	uint64_t bytes = 0;
 	bool text = false;
@@ -243,23 +256,18 @@ static void handle_file(struct intake *in, int at, const char *name, const char 
 	} else {
 		in->files++;
 		in->bytes += (uint64_t)st.st_size;
-		(void)snprintf(row.role, sizeof(row.role), "%s", row.declared ? "declared" : "undeclared");
-		if (take_in(in, file, p->limits.artifact_bytes, &row, &bytes, &text, &err) < 0)
+		(void)snprintf(
+			row.role, sizeof(row.role), "%s", row.declared ? "declared" : "undeclared");
+		if (take_in(in, file, &row, &bytes, &text, &err) < 0)
 			refuse(in, path, err.text);
 		else
 			tell(in->a, path, &row, bytes, text);
 	}
 }
 
-static void close_dir(DIR **d)
-{
-	if (*d != NULL)
-		(void)closedir(*d); /* only read from */
-}
-
 static void walk(struct intake *in, int directory, const char *prefix, unsigned depth)
 {
-	__attribute__((cleanup(close_dir))) DIR *dir = fdopendir(directory);
+	autoclosedir DIR *dir = fdopendir(directory);
 	struct dirent *entry;
 
 	if (dir == NULL)
@@ -277,7 +285,8 @@ static void walk(struct intake *in, int directory, const char *prefix, unsigned 
 			refuse(in, path, "its name is not UTF-8");
 			continue;
 		}
-		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode)) {
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			S_ISDIR(st.st_mode)) {
 			int below = openat(dirfd(dir), entry->d_name,
 				O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 			autofree char *deeper = own_printf("%s/", path);
@@ -296,14 +305,16 @@ static void walk(struct intake *in, int directory, const char *prefix, unsigned 
 
 void collect_artifacts(struct attempt *a)
 {
-	struct intake in = { .a = a };
+	struct intake in = {.a = a};
 	int directory;
 
 	if (a->artifacts == NULL)
 		return;
-	directory = openat(a->work_fd, "artifacts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	directory =
+		openat(a->work_fd, "artifacts", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (directory < 0) {
-		note_eventf(a, EVENT_LOSS, "{\"what\":\"the artifact directory cannot be opened\"}");
+		note_eventf(
+			a, EVENT_LOSS, "{\"what\":\"the artifact directory cannot be opened\"}");
 		return;
 	}
 	walk(&in, directory, "", 0);

@@ -26,7 +26,8 @@ void attempt_fail(struct attempt *a, enum outcome outcome, const char *format, .
 	char reason[sizeof(a->reason)];
 
 	va_start(args, format);
-	(void)vsnprintf(reason, sizeof(reason), format, args); /* a cut sentence is still a sentence */
+	(void)vsnprintf(
+		reason, sizeof(reason), format, args); /* a cut sentence is still a sentence */
 	va_end(args);
 	if (a->failed) {
 		log_debug("also %s: %s", outcome_name(outcome), reason);
@@ -39,7 +40,7 @@ void attempt_fail(struct attempt *a, enum outcome outcome, const char *format, .
 
 void attempt_enter(struct attempt *a, enum state state)
 {
-	struct msg m = { .type = MSG_STATE, .value = { state } };
+	struct msg m = {.type = MSG_STATE, .value = {state}};
 	struct buf data;
 
 	a->state = state;
@@ -74,24 +75,24 @@ static void attempt_done(struct attempt *a)
 /* False when no attempt comes. */
 static bool await_start(int start_fd, struct attempt_start *ret)
 {
-	int fds[SOCK_FDS_MAX];
-	size_t fd_count = 0;
+	struct sock_fds fds = {.count = 0};
 	struct msg m;
 	ssize_t n;
 
 	do {
 		(void)sock_wait(start_fd, POLLIN, /* timeout_ms= */ -1); /* ends with the nursery */
-		n = sock_recv(start_fd, &m, sizeof(m), NULL, 0, fds, &fd_count);
+		n = sock_recv(start_fd, &m, sizeof(m), NULL, 0, &fds);
 	} while (n == -EAGAIN);
-	if (n != sizeof(m) || m.version != MSG_VERSION || m.type != MSG_SPAWN || fd_count < 2 || fd_count > 3)
+	if (n != sizeof(m) || m.version != MSG_VERSION || m.type != MSG_SPAWN || fds.count < 2 ||
+		fds.count > 3)
 		return false;
-	*ret = (struct attempt_start){ fds[0], fds[1], fd_count == 3 ? fds[2] : -1 };
+	*ret = (struct attempt_start){fds.fd[0], fds.fd[1], fds.count == 3 ? fds.fd[2] : -1};
 	return true;
 }
 
 static void run(struct attempt *a, const struct attempt_start *start)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	a->engine_fd = start->engine_fd;
 	a->started = mono_now();
@@ -100,8 +101,9 @@ static void run(struct attempt *a, const struct attempt_start *start)
 	if (attempt_prepare(a, start, &err) < 0 || attempt_read_secrets(a, &err) < 0 ||
 		attempt_prepare_files(a, &err) < 0 || attempt_prepare_command(a, &err) < 0 ||
 		attempt_arm(a, &err) < 0)
-		attempt_fail(a, err.code == ENOSPC ? OUTCOME_INFRA_ENVIRONMENT : OUTCOME_INFRA_SETUP,
-			"%s", err.text);
+		attempt_fail(a,
+			err.code == ENOSPC ? OUTCOME_INFRA_ENVIRONMENT : OUTCOME_INFRA_SETUP, "%s",
+			err.text);
 	attempt_forget_environment(a);
 	supervise_run(a);
 	attempt_collect(a);
@@ -110,10 +112,14 @@ static void run(struct attempt *a, const struct attempt_start *start)
 
 int attempt_steward(int start_fd, attempt_warden_fn *warden)
 {
-	struct attempt a = { .engine_fd = -1, .work_fd = -1, .warden_fd = -1, .live_fd = -1,
-		.exec_status = -1, .loop = loop_new() };
+	struct attempt a = {.engine_fd = -1,
+		.work_fd = -1,
+		.warden_fd = -1,
+		.live_fd = -1,
+		.exec_status = -1,
+		.loop = loop_new()};
 	struct attempt_start start;
-	struct err err = { 0 };
+	struct err err = {0};
 	int status = 0;
 
 	supervise_prepare(&a);

@@ -133,7 +133,8 @@ static bool same_bytes(int before, int after, const char *name)
 }
 
 /* The difference of one file; at either side -1 stands for "was not there". */
-static void put_difference(struct changes *c, int before, int after, const char *name, const char *path)
+static void put_difference(
+	struct changes *c, int before, int after, const char *name, const char *path)
 {
 	struct buf a, b;
 	bool readable;
@@ -147,10 +148,11 @@ static void put_difference(struct changes *c, int before, int after, const char 
 	(void)buf_add_text(&c->text, after < 0 ? "+++ /dev/null\n" : "+++ b/");
 	if (after >= 0)
 		(void)buf_addf(&c->text, "%s\n", path);
-	if (!readable || memchr(buf_text(&a), '\0', a.len) != NULL || memchr(buf_text(&b), '\0', b.len) != NULL)
+	if (!readable || memchr(buf_text(&a), '\0', a.len) != NULL ||
+		memchr(buf_text(&b), '\0', b.len) != NULL)
 		(void)buf_addf(&c->text, "not text, or larger than %d bytes\n", TEXT_MAX);
 	else
-		diff_unified((struct str){ a.data, a.len }, (struct str){ b.data, b.len }, &c->text);
+		diff_unified((struct str){a.data, a.len}, (struct str){b.data, b.len}, &c->text);
 	buf_done(&a);
 	buf_done(&b);
 }
@@ -162,7 +164,8 @@ static int open_below(int at, const char *name)
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-static void put_link(struct changes *c, int at, const char *name, const char *path, const char *verb)
+static void put_link(
+	struct changes *c, int at, const char *name, const char *path, const char *verb)
 {
 	char target[4096];
 	ssize_t n = readlinkat(at, name, target, sizeof(target) - 1);
@@ -185,7 +188,8 @@ static void one_side(struct changes *c, int before, int after, const char *name,
 		autofree char *deeper = own_printf("%s/", path);
 
 		if (below >= 0)
-			walk(c, before >= 0 ? below : -1, before >= 0 ? -1 : below, deeper, depth + 1);
+			walk(c, before >= 0 ? below : -1, before >= 0 ? -1 : below, deeper,
+				depth + 1);
 		else
 			c->r->unreadable++;
 		return;
@@ -207,7 +211,8 @@ static void one_side(struct changes *c, int before, int after, const char *name,
 static bool same_link(int before, int after, const char *name)
 {
 	char a[4096], b[4096];
-	ssize_t n = readlinkat(before, name, a, sizeof(a)), m = readlinkat(after, name, b, sizeof(b));
+	ssize_t n = readlinkat(before, name, a, sizeof(a)),
+		m = readlinkat(after, name, b, sizeof(b));
 
 	return n == m && n >= 0 && memcmp(a, b, (size_t)n) == 0;
 }
@@ -236,9 +241,10 @@ static void both_sides(struct changes *c, int before, int after, const char *nam
 			c->r->unreadable++;
 		return;
 	}
-	if (S_ISLNK(a.st_mode) ? same_link(before, after, name)
-			       : a.st_size == b.st_size && (a.st_mode & 0777) == (b.st_mode & 0777) &&
-					 (!S_ISREG(a.st_mode) || same_bytes(before, after, name)))
+	if (S_ISLNK(a.st_mode)
+			? same_link(before, after, name)
+			: a.st_size == b.st_size && (a.st_mode & 0777) == (b.st_mode & 0777) &&
+				  (!S_ISREG(a.st_mode) || same_bytes(before, after, name)))
 		return;
 	c->r->changed++;
 	plant(c, path, &b);
@@ -253,13 +259,13 @@ static void both_sides(struct changes *c, int before, int after, const char *nam
 
 /* What no box may show was not copied, so it was not removed either; and what it holds is nobody's
  * to read. */
-static void drop_covered(const struct changes *c, const char *prefix, char **names)
+static size_t drop_covered(const struct changes *c, const char *prefix, char **names)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
-		autofree char *path =
-			own_printf("%s/%s%s", c->a->plan.sandbox.workspace_source, prefix, names[i]);
+		autofree char *path = own_printf(
+			"%s/%s%s", c->a->plan.sandbox.workspace_source, prefix, names[i]);
 
 		if (tree_leaves_out(c->a->plan.covered, path))
 			free(names[i]);
@@ -268,6 +274,7 @@ static void drop_covered(const struct changes *c, const char *prefix, char **nam
 	}
 	if (names != NULL)
 		names[kept] = NULL;
+	return kept;
 }
 
 static void walk(struct changes *c, int before, int after, const char *prefix, unsigned depth)
@@ -277,25 +284,25 @@ static void walk(struct changes *c, int before, int after, const char *prefix, u
 
 	if (depth > 64)
 		return;
-	if ((before >= 0 && names_of(before, &left) < 0) || (after >= 0 && names_of(after, &right) < 0))
+	if ((before >= 0 && names_of(before, &left) < 0) ||
+		(after >= 0 && names_of(after, &right) < 0))
 		c->r->unreadable++;
-	if (before >= 0)
-		drop_covered(c, prefix, left);
-	n = strv_count(left);
-	m = strv_count(right);
+	n = drop_covered(c, prefix, left);
+	m = right != NULL ? strv_count(right) : 0;
 	if (n > 0)
 		qsort(left, n, sizeof(*left), by_name);
 	if (m > 0)
 		qsort(right, m, sizeof(*right), by_name);
 	while (i < n || j < m) {
-		int order = i == n ? 1 : j == m ? -1 : strcmp(left[i], right[j]);
+		int order = i >= n ? 1 : j >= m ? -1 : strcmp(left[i], right[j]);
 		const char *name = order <= 0 ? left[i] : right[j];
 		autofree char *path = own_printf("%s%s", prefix, name);
 
 		if (order == 0)
 			both_sides(c, before, after, name, path, depth);
 		else
-			one_side(c, order < 0 ? before : -1, order < 0 ? -1 : after, name, path, depth);
+			one_side(c, order < 0 ? before : -1, order < 0 ? -1 : after, name, path,
+				depth);
 		i += order <= 0;
 		j += order >= 0;
 	}
@@ -332,10 +339,12 @@ static int list_changes(void *context, void *result)
 		c->r->cut = 1;
 		c->text.status = 0;
 		buf_truncate(&c->text, c->text.len > 64 ? c->text.len - 64 : 0);
-		(void)buf_add_text(&c->text, "\n(the rest is left out)\n"); /* made room just above */
+		(void)buf_add_text(
+			&c->text, "\n(the rest is left out)\n"); /* made room just above */
 	}
 	write_event(c);
-	if (c->a->needle != NULL && needle_redact(c->a->needle, buf_text(&c->text), c->text.len, &redacted, NULL) < 0)
+	if (c->a->needle != NULL &&
+		needle_redact(c->a->needle, buf_text(&c->text), c->text.len, &redacted, NULL) < 0)
 		return -1;
 	if (c->a->needle == NULL)
 		(void)buf_add(&redacted, buf_text(&c->text), c->text.len); /* fits: same maximum */
@@ -369,12 +378,14 @@ static int digest_of(int fd, uint8_t ret[32], uint64_t *ret_bytes)
 
 static void keep_difference(struct attempt *a, int fd)
 {
-	struct msg_artifact head = { .role = "workspace-diff" };
-	struct err err = { 0 };
+	struct msg_artifact head = {.role = "workspace-diff"};
+	struct err err = {0};
 	uint64_t size;
 
-	if (digest_of(fd, head.sha256, &size) < 0 || store_blob_link(a->store, fd, head.sha256, &err) < 0) {
-		note_eventf(a, EVENT_LOSS, "{\"what\":\"the workspace's difference could not be kept\"}");
+	if (digest_of(fd, head.sha256, &size) < 0 ||
+		store_blob_link(a->store, fd, head.sha256, &err) < 0) {
+		note_eventf(a, EVENT_LOSS,
+			"{\"what\":\"the workspace's difference could not be kept\"}");
 		return;
 	}
 	(void)memcpy(head.raw_sha256, head.sha256, 32);
@@ -385,10 +396,15 @@ void collect_changes(struct attempt *a)
 {
 	const char *source = a->plan.sandbox.workspace_source;
 	autoclose int before = -1, after = -1, out = -1;
-	struct changes changes = { .a = a };
+	struct changes changes = {.a = a};
 	autofree struct changes_result *result = own_alloc(sizeof(*result));
-	struct err err = { 0 };
+	struct err err = {0};
 	int directories[2];
+	struct reader_job read = {.directories = directories,
+		.fn = list_changes,
+		.context = &changes,
+		.result = result,
+		.result_size = sizeof(*result)};
 	size_t count = 0;
 
 	if (a->plan.sandbox.workspace != WORKSPACE_COPY || a->work_fd < 0)
@@ -405,9 +421,10 @@ void collect_changes(struct attempt *a)
 	changes.before = before;
 	changes.after = after;
 	changes.out = out;
-	if (reader_run(directories, count, list_changes, &changes, result, sizeof(*result), READER_WAIT_MS,
-		    &err) < 0) {
-		note_eventf(a, EVENT_LOSS, "{\"what\":\"the workspace's changes could not be listed\"}");
+	read.directory_count = count;
+	if (reader_run(&read, READER_WAIT_MS, &err) < 0) {
+		note_eventf(a, EVENT_LOSS,
+			"{\"what\":\"the workspace's changes could not be listed\"}");
 		return;
 	}
 	if (result->event_bytes > 0 && result->event_bytes < sizeof(result->event))

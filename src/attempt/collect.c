@@ -18,10 +18,15 @@ static void decide_outcome(struct attempt *a)
 
 	if (a->failed)
 		return;
-	if (a->out_of_memory && crashed)
-		attempt_fail(a, OUTCOME_LIMIT_MEMORY, "the box ran out of its memory; %s", a->done.reason);
+	if (a->box_running && !a->box_exited && a->stopping == STOP_NONE && !a->out_of_memory)
+		/* pid 1 cannot be killed from within: nothing that the harness did */
+		attempt_fail(a, OUTCOME_INFRA_ENVIRONMENT, "the box was killed from outside");
+	else if (a->out_of_memory && crashed)
+		attempt_fail(a, OUTCOME_LIMIT_MEMORY, "the box ran out of its memory; %s",
+			a->done.reason);
 	else if (a->out_of_pids && crashed)
-		attempt_fail(a, OUTCOME_LIMIT_PIDS, "the box ran out of its processes; %s", a->done.reason);
+		attempt_fail(a, OUTCOME_LIMIT_PIDS, "the box ran out of its processes; %s",
+			a->done.reason);
 	else
 		attempt_fail(a, (enum outcome)a->done.outcome, "%s", a->done.reason);
 }

@@ -23,7 +23,7 @@ static void handle_control(void *context, uint32_t events)
 {
 	struct attempt *a = context;
 	autoclose int peer = accept4(a->live_fd, NULL, NULL, SOCK_CLOEXEC);
-	struct timeval wait = { .tv_sec = 1 };
+	struct timeval wait = {.tv_sec = 1};
 	struct ucred who;
 	socklen_t size = sizeof(who);
 	struct msg m;
@@ -35,13 +35,15 @@ static void handle_control(void *context, uint32_t events)
 	if (getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &who, &size) < 0 ||
 		(who.uid != geteuid() && who.uid != 0))
 		return;
-	if (recv(peer, &m, sizeof(m), 0) != sizeof(m) || m.version != MSG_VERSION || m.type != MSG_CANCEL)
+	if (recv(peer, &m, sizeof(m), 0) != sizeof(m) || m.version != MSG_VERSION ||
+		m.type != MSG_CANCEL)
 		return;
 	note_decision(a, EVENT_CANCEL, "{\"by_uid\":%u,\"by_pid\":%d}", who.uid, (int)who.pid);
 	a->cancelled = true;
 	attempt_fail(a, OUTCOME_CANCELLED, "cancelled by the operator");
 	supervise_stop(a, CANCEL_OPERATOR);
-	(void)send(peer, &m, sizeof(m), MSG_NOSIGNAL); /* "heard"; a peer that left does not matter */
+	(void)send(
+		peer, &m, sizeof(m), MSG_NOSIGNAL); /* "heard"; a peer that left does not matter */
 }
 
 /* A store's path may be longer than a socket's may: the directory goes by descriptor. */
@@ -51,7 +53,7 @@ static int live_address(const struct attempt *a, int *ret_directory, struct sock
 
 	if (directory < 0)
 		return -errno;
-	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
 	(void)snprintf(ret->sun_path, sizeof(ret->sun_path), "/proc/self/fd/%d/%s.sock", directory,
 		a->plan.attempt.text);
 	*ret_directory = directory;
@@ -85,5 +87,6 @@ void control_close(struct attempt *a)
 	loop_watch_free(a->live_watch);
 	own_close(&a->live_fd);
 	if (live_address(a, &directory, &address) == 0)
-		(void)unlink(address.sun_path); /* a socket left behind is swept at the next start */
+		(void)unlink(
+			address.sun_path); /* a socket left behind is swept at the next start */
 }

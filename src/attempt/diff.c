@@ -30,8 +30,8 @@ struct lines {
 
 static struct lines cut(struct str text)
 {
-	struct lines l = { 0 };
-	size_t room = 0;
+	size_t room = 256;
+	struct lines l = {.line = own_alloc(room * sizeof(*l.line))};
 
 	for (size_t at = 0; at < text.n;) {
 		const char *end = memchr(text.p + at, '\n', text.n - at);
@@ -39,14 +39,14 @@ static struct lines cut(struct str text)
 		uint64_t hash = UINT64_C(14695981039346656037);
 
 		if (l.count == room) {
-			room = room > 0 ? 2 * room : 256;
+			room *= 2;
 			l.line = reallocarray(l.line, room, sizeof(*l.line));
 			if (l.line == NULL)
 				abort();
 		}
 		for (size_t i = 0; i < size; i++)
 			hash = (hash ^ (unsigned char)text.p[at + i]) * UINT64_C(1099511628211);
-		l.line[l.count++] = (struct line){ { text.p + at, size }, hash };
+		l.line[l.count++] = (struct line){{text.p + at, size}, hash};
 		at += size;
 	}
 	l.kept = own_alloc(l.count + 1);
@@ -70,10 +70,12 @@ static void match(struct lines *a, struct lines *b, size_t from, size_t a_end, s
 
 	for (d = 0; d <= max && !found; d++) {
 		for (k = -d; k <= d && !found; k += 2) {
-			x = k == -d || (k != d && middle[k - 1] < middle[k + 1]) ? middle[k + 1]
-										  : middle[k - 1] + 1;
+			x = k == -d || (k != d && middle[k - 1] < middle[k + 1])
+				    ? middle[k + 1]
+				    : middle[k - 1] + 1;
 			y = x - k;
-			while (x < n && y < m && same(&a->line[(long)from + x], &b->line[(long)from + y])) {
+			while (x < n && y < m &&
+				same(&a->line[(long)from + x], &b->line[(long)from + y])) {
 				x++;
 				y++;
 			}
@@ -119,7 +121,8 @@ static void put_line(struct buf *out, char mark, const struct line *line)
 }
 
 /* One hunk that begins CONTEXT lines before the change at a[i], b[j]; moves both behind it. */
-static void put_hunk(struct buf *out, const struct lines *a, const struct lines *b, size_t *i, size_t *j)
+static void put_hunk(
+	struct buf *out, const struct lines *a, const struct lines *b, size_t *i, size_t *j)
 {
 	size_t back = *i < CONTEXT ? *i : CONTEXT, a_from = *i - back, b_from = *j - back;
 	size_t x = *i, y = *j, quiet = 0, a_to, b_to;
@@ -152,8 +155,8 @@ static void put_hunk(struct buf *out, const struct lines *a, const struct lines 
 	}
 	for (size_t n = 0; n < CONTEXT && a_to < a->count && a->kept[a_to]; n++, a_to++, b_to++)
 		put_line(&body, ' ', &a->line[a_to]);
-	(void)buf_addf(out, "@@ -%zu,%zu +%zu,%zu @@\n", a_to > a_from ? a_from + 1 : a_from, a_to - a_from,
-		b_to > b_from ? b_from + 1 : b_from, b_to - b_from);
+	(void)buf_addf(out, "@@ -%zu,%zu +%zu,%zu @@\n", a_to > a_from ? a_from + 1 : a_from,
+		a_to - a_from, b_to > b_from ? b_from + 1 : b_from, b_to - b_from);
 	(void)buf_add(out, buf_text(&body), body.len);
 	buf_done(&body);
 	*i = a_to;

@@ -15,8 +15,8 @@
 /* Names whose values say nothing secret; every other named variable is redacted like a secret. */
 static bool is_plain_name(const char *name)
 {
-	static const char *const plain[] = { "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "NO_COLOR",
-		"COLUMNS", "LINES", "PATH", "HOME", "USER", "SHELL", "TMPDIR", NULL };
+	static const char *const plain[] = {"LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ",
+		"NO_COLOR", "COLUMNS", "LINES", "PATH", "HOME", "USER", "SHELL", "TMPDIR", NULL};
 
 	for (size_t i = 0; plain[i] != NULL; i++)
 		if (strcmp(plain[i], name) == 0)
@@ -30,18 +30,20 @@ struct needle_list {
 };
 
 /* One variable may be named in several places; what is counted is counted once. */
-static void needle_list_add(struct needle_list *list, const char *name, const char *value, size_t size)
+static void needle_list_add(
+	struct needle_list *list, const char *name, const char *value, size_t size)
 {
 	for (size_t i = 0; i < list->count; i++) {
 		const struct needle_secret *s = &list->secrets[i];
 
-		if (strcmp(s->name, name) == 0 && s->value_bytes == size && memcmp(s->value, value, size) == 0)
+		if (strcmp(s->name, name) == 0 && s->value_bytes == size &&
+			memcmp(s->value, value, size) == 0)
 			return;
 	}
 	list->secrets = reallocarray(list->secrets, list->count + 1, sizeof(*list->secrets));
 	if (list->secrets == NULL)
 		abort();
-	list->secrets[list->count++] = (struct needle_secret){ name, value, size };
+	list->secrets[list->count++] = (struct needle_secret){name, value, size};
 }
 
 static void list_variables(struct needle_list *list, char *const *names)
@@ -77,14 +79,15 @@ static void list_resolved(struct needle_list *list, const struct plan_variable *
 int attempt_read_secrets(struct attempt *a, struct err *err)
 {
 	const struct plan *p = &a->plan;
-	struct needle_list list = { 0 };
+	struct needle_list list = {0};
 	int r = secret_harden_process(err);
 
 	if (r < 0)
 		return r;
 	a->secrets = secret_set_new();
 	for (size_t i = 0; i < p->secret_count; i++)
-		if (secret_set_read(a->secrets, p->secrets[i].name, p->secrets[i].reference, err) < 0)
+		if (secret_set_read(a->secrets, p->secrets[i].name, p->secrets[i].reference, err) <
+			0)
 			return err_add(err, "read secret '%s'", p->secrets[i].name);
 	if (!p->redact)
 		return 0;
@@ -131,10 +134,13 @@ int attempt_environment(struct attempt *a, const struct plan_variable *extra, si
 	bool local = p->sandbox.kind == SANDBOX_LOCAL;
 	char **envp = NULL;
 
-	set(&envp, "PATH", local && getenv("PATH") != NULL ? getenv("PATH")
-		: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+	set(&envp, "PATH",
+		local && getenv("PATH") != NULL
+			? getenv("PATH")
+			: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
 	if (local) {
-		autofree char *home = own_printf("%s/home", p->work != NULL ? p->work : "/nonexistent");
+		autofree char *home =
+			own_printf("%s/home", p->work != NULL ? p->work : "/nonexistent");
 
 		set(&envp, "HOME", home);
 	} else {
@@ -156,7 +162,8 @@ int attempt_environment(struct attempt *a, const struct plan_variable *extra, si
 			continue; /* [secrets] supplies it, to the harness alone */
 		if (value == NULL) {
 			strv_free(envp);
-			return err_say(err, ENOENT, "variable '%s' is named in env but is not set", names[i]);
+			return err_say(err, ENOENT, "variable '%s' is named in env but is not set",
+				names[i]);
 		}
 		set(&envp, names[i], value);
 	}
@@ -172,7 +179,8 @@ static char *substitute(const char *argument, const char *key, const char *value
 
 	buf_init(&out, 64 * 1024 * 1024);
 	while ((at = strstr(argument, key)) != NULL) {
-		(void)buf_add(&out, argument, (size_t)(at - argument)); /* checked as a whole below */
+		(void)buf_add(
+			&out, argument, (size_t)(at - argument)); /* checked as a whole below */
 		(void)buf_add_text(&out, value);
 		argument = at + strlen(key);
 	}
@@ -200,7 +208,8 @@ int attempt_prepare_command(struct attempt *a, struct err *err)
 	bool local = p->sandbox.kind == SANDBOX_LOCAL;
 
 	if (p->harness.kind == HARNESS_ORACLE) {
-		autofree char *script = own_printf("%s/solve.sh", local ? p->task.solution : "/solution");
+		autofree char *script =
+			own_printf("%s/solve.sh", local ? p->task.solution : "/solution");
 
 		strv_add(&a->argv, "/bin/bash");
 		strv_add(&a->argv, script);
@@ -216,7 +225,8 @@ int attempt_prepare_command(struct attempt *a, struct err *err)
 		}
 	}
 	assert(a->argv != NULL);
-	if (attempt_environment(a, p->task.env, p->task.env_count, p->harness.env, &a->envp, err) < 0)
+	if (attempt_environment(a, p->task.env, p->task.env_count, p->harness.env, &a->envp, err) <
+		0)
 		return -err->code;
 	if (p->harness.kind == HARNESS_ORACLE)
 		for (size_t i = 0; i < p->task.solution_env_count; i++)
@@ -238,7 +248,8 @@ void attempt_forget_environment(struct attempt *a)
 		const char *reference = p->secrets[i].reference;
 		bool needed = false;
 
-		for (size_t n = 0; p->verifier.env_names != NULL && p->verifier.env_names[n] != NULL; n++)
+		for (size_t n = 0;
+			p->verifier.env_names != NULL && p->verifier.env_names[n] != NULL; n++)
 			needed |= str_starts(reference, "env:") &&
 				  strcmp(reference + strlen("env:"), p->verifier.env_names[n]) == 0;
 		if (!needed)

@@ -19,8 +19,8 @@
 #include "ground/base/own.h"
 #include "ground/wire/json.h"
 
-#define HOLD_MS 200
-#define SYNC_MS 1000
+#define HOLD_MS      200
+#define SYNC_MS      1000
 #define GATHER_BYTES (1024 * 1024)
 
 /* The record cannot take more: the attempt ends, what was written stays. */
@@ -35,7 +35,7 @@ static void note_broke(struct attempt *a, const struct err *err)
 
 void note_flush(struct attempt *a)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	if (a->log != NULL && !a->record_failed && event_log_flush(a->log, &err) < 0)
 		note_broke(a, &err);
@@ -43,7 +43,7 @@ void note_flush(struct attempt *a)
 
 static void append(struct attempt *a, enum event_type type, const char *data, size_t size)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	if (a->record_failed || a->log == NULL)
 		return;
@@ -64,7 +64,8 @@ void note_event(struct attempt *a, enum event_type type, const char *data, size_
 		a->splits += needle_seam_feed(a->seam, data, size);
 		buf_reset(&a->scratch);
 		if (needle_redact_json(a->needle, data, size, &a->scratch, a->redactions) < 0) {
-			note_eventf(a, EVENT_LOSS, "{\"what\":\"an event grew too long by redaction\"}");
+			note_eventf(a, EVENT_LOSS,
+				"{\"what\":\"an event grew too long by redaction\"}");
 			return;
 		}
 		data = buf_text(&a->scratch);
@@ -132,7 +133,8 @@ static void give_up_hold(void *context)
 	struct attempt *a = s->attempt;
 
 	buf_reset(&a->scratch);
-	(void)needle_stream_flush(s->needle, &a->scratch, a->redactions); /* at most what was held */
+	(void)needle_stream_flush(
+		s->needle, &a->scratch, a->redactions); /* at most what was held */
 	append_wrapped(a, s->type);
 }
 
@@ -146,7 +148,7 @@ static struct record_stream *stream_of(struct attempt *a, enum event_type type)
 			abort(); /* a fourth stream type: our bug */
 	}
 	if (a->streams[i].attempt == NULL) {
-		a->streams[i] = (struct record_stream){ .type = type, .attempt = a };
+		a->streams[i] = (struct record_stream){.type = type, .attempt = a};
 		if (a->needle != NULL && needle_secret_count(a->needle) > 0) {
 			a->streams[i].needle = needle_stream_new(a->needle);
 			a->streams[i].hold = loop_timer_new(a->loop, give_up_hold, &a->streams[i]);
@@ -161,7 +163,8 @@ void note_bytes(struct attempt *a, enum event_type type, const void *bytes, size
 
 	buf_reset(&a->scratch);
 	if (s->needle == NULL) {
-		(void)buf_add(&a->scratch, bytes, size); /* one payload, which scratch has room for */
+		(void)buf_add(
+			&a->scratch, bytes, size); /* one payload, which scratch has room for */
 	} else {
 		(void)needle_stream_write(s->needle, bytes, size, &a->scratch, a->redactions);
 		if (needle_stream_held(s->needle) > 0 && !loop_timer_is_armed(s->hold))
@@ -195,7 +198,7 @@ static void handle_round(void *context)
 static void handle_sync(void *context)
 {
 	struct attempt *a = context;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	loop_timer_arm(a->sync_timer, SYNC_MS);
 	if (a->record_failed || a->log == NULL)

@@ -8,21 +8,22 @@
 #include <string.h>
 
 /* Matched against the last part of the path. */
-static const char *const names[] = { ".gitattributes", ".gitmodules", ".gitconfig", ".bashrc",
+static const char *const names[] = {".gitattributes", ".gitmodules", ".gitconfig", ".bashrc",
 	".bash_profile", ".bash_login", ".profile", ".zshrc", ".zshenv", ".zprofile", ".envrc",
-	"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pip.conf", "conftest.py",
-	"sitecustomize.py", "usercustomize.py", "setup.py", "setup.cfg", "pyproject.toml", "Makefile",
-	"makefile", "GNUmakefile", "CMakeLists.txt", "meson.build", "build.rs", "Rakefile", "Gemfile",
-	"Vagrantfile", "justfile", ".mcp.json", "lefthook.yml", ".pre-commit-config.yaml",
-	".sbxenv.yaml", ".gdbinit", ".lldbinit", ".vimrc", ".exrc", ".nvimrc", "*.pth", NULL };
+	"package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "pip.conf",
+	"conftest.py", "sitecustomize.py", "usercustomize.py", "setup.py", "setup.cfg",
+	"pyproject.toml", "Makefile", "makefile", "GNUmakefile", "CMakeLists.txt", "meson.build",
+	"build.rs", "Rakefile", "Gemfile", "Vagrantfile", "justfile", ".mcp.json", "lefthook.yml",
+	".pre-commit-config.yaml", ".sbxenv.yaml", ".gdbinit", ".lldbinit", ".vimrc", ".exrc",
+	".nvimrc", "*.pth", NULL};
 
 /* Matched against the whole path and against every tail of it that begins after a slash. */
-static const char *const paths[] = { ".git/hooks/*", ".git/config", ".git/config.worktree",
+static const char *const paths[] = {".git/hooks/*", ".git/config", ".git/config.worktree",
 	".git/info/attributes", ".git/modules/*/hooks/*", ".git/modules/*/config",
 	".git/worktrees/*/commondir", ".husky/*", ".vscode/tasks.json", ".vscode/settings.json",
 	".vscode/launch.json", ".vscode/extensions.json", ".idea/*", ".claude/*", ".codex/*",
 	".gemini/*", ".cursor/*", ".opencode/*", ".github/workflows/*", ".cargo/config.toml",
-	".cargo/config", "node_modules/.bin/*", ".venv/bin/*", "venv/bin/*", ".ssh/*", NULL };
+	".cargo/config", "node_modules/.bin/*", ".venv/bin/*", "venv/bin/*", ".ssh/*", NULL};
 
 bool plants_is_one(const char *path, bool executable)
 {

@@ -83,10 +83,11 @@ static char *work_path(const struct attempt *a, const char *name)
 
 static int copy_workspace(struct attempt *a, uid_t uid, gid_t gid, struct err *err)
 {
-	struct tree_copy copy = { .uid = uid, .gid = gid,
+	struct tree_copy copy = {.uid = uid,
+		.gid = gid,
 		.bytes_max = a->plan.sandbox.limits.disk_bytes,
 		.leave_out = a->plan.covered,
-		.source = a->plan.sandbox.workspace_source };
+		.source = a->plan.sandbox.workspace_source};
 	autoclose int from = -1, to = -1;
 
 	if (tree_make(a->work_fd, "workspace", 0755, uid, gid, err) < 0)

@@ -16,21 +16,19 @@
 #include "ground/kernel/lockdown.h"
 #include "ground/kernel/sock.h"
 
-static void be_reader(const int *directories, size_t directory_count, reader_fn *fn, void *context,
-	void *result, size_t result_size, int out) __attribute__((noreturn));
+static void be_reader(const struct reader_job *job, int out) __attribute__((noreturn));
 
-static void be_reader(const int *directories, size_t directory_count, reader_fn *fn, void *context,
-	void *result, size_t result_size, int out)
+static void be_reader(const struct reader_job *job, int out)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)prctl(PR_SET_NAME, "hemra-reader");
-	if (lockdown_reader(directories, directory_count, /* flags= */ 0, &err) < 0)
+	if (lockdown_reader(job->directories, job->directory_count, /* flags= */ 0, &err) < 0)
 		_exit(2);
-	if (fn(context, result) < 0)
+	if (job->fn(job->context, job->result) < 0)
 		_exit(3);
-	_exit(write(out, result, result_size) == (ssize_t)result_size ? 0 : 4);
+	_exit(write(out, job->result, job->result_size) == (ssize_t)job->result_size ? 0 : 4);
 }
 
 static ssize_t read_result(int fd, void *result, size_t size, int timeout_ms)
@@ -52,8 +50,7 @@ static ssize_t read_result(int fd, void *result, size_t size, int timeout_ms)
 	return (ssize_t)got;
 }
 
-int reader_run(const int *directories, size_t directory_count, reader_fn *fn, void *context,
-	void *result, size_t result_size, int timeout_ms, struct err *err)
+int reader_run(const struct reader_job *job, int timeout_ms, struct err *err)
 {
 	autoclose int in = -1, out = -1;
 	int ends[2], status = 0;
@@ -68,16 +65,16 @@ int reader_run(const int *directories, size_t directory_count, reader_fn *fn, vo
 	if (pid < 0)
 		return err_set(err, errno, "fork a reader");
 	if (pid == 0)
-		be_reader(directories, directory_count, fn, context, result, result_size, out);
+		be_reader(job, out);
 	own_close(&out);
-	n = read_result(in, result, result_size, timeout_ms);
+	n = read_result(in, job->result, job->result_size, timeout_ms);
 	if (n < 0)
 		(void)kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	if (n == -ETIMEDOUT)
 		return err_say(err, ETIMEDOUT, "reading took longer than %d s", timeout_ms / 1000);
-	if ((size_t)n != result_size || status != 0)
+	if ((size_t)n != job->result_size || status != 0)
 		return err_say(err, EIO, "the reader ended with status 0x%x", (unsigned)status);
 	return 0;
 }

@@ -110,8 +110,9 @@ static bool read_json(struct reward *r, struct buf *text)
 	if (json_parse(&d, buf_text(text), text->len, &fault) < 0)
 		ok = ungraded(r, "reward.json is not strict JSON");
 	else if (d.nodes[0].type == JSON_NUMBER)
-		ok = json_double(&d, 0, &value) == 0 ? take_value(r, value)
-						     : ungraded(r, "the reward is not a finite number");
+		ok = json_double(&d, 0, &value) == 0
+			     ? take_value(r, value)
+			     : ungraded(r, "the reward is not a finite number");
 	else if (d.nodes[0].type == JSON_OBJECT && d.nodes[0].count > 0)
 		ok = read_object(r, &d);
 	else
@@ -123,7 +124,7 @@ static bool read_json(struct reward *r, struct buf *text)
 void reward_read(int directory, struct reward *ret)
 {
 	struct buf json, text;
-	struct reward other = { 0 };
+	struct reward other = {0};
 	int has_json = slurp(directory, "reward.json", &json, ret);
 	int has_text = slurp(directory, "reward.txt", &text, has_json != 0 ? &other : ret);
 

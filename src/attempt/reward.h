@@ -12,9 +12,10 @@ struct reward {
 	uint32_t graded; /* 0 or 1 */
 	uint32_t both;   /* reward.json and reward.txt were both there; the json was taken */
 	double value;
-	char source[16];                /* "reward.json" or "reward.txt" */
-	char reason[200];               /* why it is ungraded; plain words, nothing the verifier wrote */
-	char rewards[REWARDS_TEXT_MAX]; /* every key of reward.json as one JSON object, may be empty */
+	char source[16];  /* "reward.json" or "reward.txt" */
+	char reason[200]; /* why it is ungraded; plain words, nothing the verifier wrote */
+	char rewards
+		[REWARDS_TEXT_MAX]; /* every key of reward.json as one JSON object, may be empty */
 };
 
 /* Reads reward.json, else reward.txt, in directory: regular files with one name, at most 1 MiB, a

@@ -82,9 +82,13 @@ static void record_redactions(struct attempt *a)
 static void record_streams(struct attempt *a)
 {
 	const struct msg_done *d = &a->done;
-	const struct { const char *key; uint64_t bytes; const uint8_t *digest; } streams[] = {
-		{ "stdin", d->stdin_bytes, d->stdin_sha256 }, { "stdout", d->stdout_bytes, d->stdout_sha256 },
-		{ "stderr", d->stderr_bytes, d->stderr_sha256 } };
+	const struct {
+		const char *key;
+		uint64_t bytes;
+		const uint8_t *digest;
+	} streams[] = {{"stdin", d->stdin_bytes, d->stdin_sha256},
+		{"stdout", d->stdout_bytes, d->stdout_sha256},
+		{"stderr", d->stderr_bytes, d->stderr_sha256}};
 	struct json_writer w;
 	struct buf out;
 
@@ -110,13 +114,13 @@ static void record_streams(struct attempt *a)
 
 static void record_settled(struct attempt *a, int64_t duration_ms)
 {
-	struct index_attempt row = { .outcome = a->outcome,
+	struct index_attempt row = {.outcome = a->outcome,
 		.reason = a->reason,
 		.graded = a->graded,
 		.score = a->score,
 		.usage = a->done.usage,
 		.duration_ms = duration_ms,
-		.weaker = a->plan.sandbox.weaker };
+		.weaker = a->plan.sandbox.weaker};
 	struct buf out;
 
 	buf_init(&out, 64 * 1024);
@@ -149,24 +153,26 @@ static void remove_work(struct attempt *a)
 	*slash = '\0';
 	fd = open(parent[0] != '\0' ? parent : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 || file_remove_tree(fd, slash + 1) < 0)
-		log_debug("a work directory could not be removed whole"); /* gc and reap look again */
+		log_debug(
+			"a work directory could not be removed whole"); /* gc and reap look again */
 }
 
 int attempt_settle(struct attempt *a)
 {
-	struct msg m = { .type = MSG_SETTLED, .length = sizeof(struct msg_settled) };
-	struct msg_settled settled = { .duration_ms = mono_ms_between(a->started, mono_now()) };
+	struct msg m = {.type = MSG_SETTLED, .length = sizeof(struct msg_settled)};
+	struct msg_settled settled = {.duration_ms = mono_ms_between(a->started, mono_now())};
 	struct event_head head;
-	struct err err = { 0 };
+	struct err err = {0};
 	bool recorded;
 
 	a->state = STATE_DONE;
 	if (!a->warden_done || (a->done.outcome == 0 && !a->box_running))
-		a->done.usage = (struct usage){ -1, -1, -1, -1, -1, -1 };
+		a->done.usage = (struct usage){-1, -1, -1, -1, -1, -1};
 	note_finish_streams(a);
 	record_redactions(a);
 	record_streams(a);
-	note_redact(a, a->reason, sizeof(a->reason)); /* the row tells the same words as the event */
+	note_redact(
+		a, a->reason, sizeof(a->reason)); /* the row tells the same words as the event */
 	record_settled(a, settled.duration_ms);
 	recorded = event_log_sync(a->log, &err) == 0 && !a->record_failed;
 	if (a->store != NULL && recorded && store_sync_directories(a->store, &err) < 0)
@@ -186,7 +192,8 @@ int attempt_settle(struct attempt *a)
 	m.value[0] = a->outcome;
 	m.value[1] = head.count;
 	m.value[2] = head.bytes;
-	m.value[3] = (a->graded ? SETTLED_GRADED : 0) | (a->store != NULL && recorded ? SETTLED_SEAL : 0);
+	m.value[3] = (a->graded ? SETTLED_GRADED : 0) |
+		     (a->store != NULL && recorded ? SETTLED_SEAL : 0);
 	wire_to_engine(a, &m, &settled);
 	return 0;
 }

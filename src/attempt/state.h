@@ -11,6 +11,7 @@
 #include "ground/base/buf.h"
 #include "ground/base/clock.h"
 #include "ground/base/err.h"
+#include "ground/kernel/sock.h"
 #include "ground/loop/loop.h"
 #include "ground/terms/event.h"
 #include "ground/terms/msg.h"
@@ -70,9 +71,9 @@ struct attempt {
 	struct secret_set *secrets;
 
 	/* files */
-	int work_fd;   /* the attempt's work directory, -1 when it needs none */
-	char *workspace; /* host path of what the box works on; NULL: none */
-	char *artifacts; /* host path, NULL for exec */
+	int work_fd;               /* the attempt's work directory, -1 when it needs none */
+	char *workspace;           /* host path of what the box works on; NULL: none */
+	char *artifacts;           /* host path, NULL for exec */
 	struct plan_mount *mounts; /* of the box, in order */
 	size_t mount_count;
 	uint64_t artifact_bytes;
@@ -105,8 +106,8 @@ struct attempt {
 
 	/* course */
 	enum state state;
-	bool failed;          /* outcome and reason are decided */
-	bool cancelled;       /* the operator wants its end, or the engine is gone: also while it is graded */
+	bool failed; /* outcome and reason are decided */
+	bool cancelled; /* the operator wants its end, or the engine is gone: also while it is graded */
 	enum outcome outcome;
 	char reason[504];
 	enum stop_step stopping;
@@ -149,6 +150,7 @@ void note_plain(struct attempt *a, enum event_type type, const char *data, size_
 /* The same, written to the file before it returns: for what is about to take effect. */
 void note_decision(struct attempt *a, enum event_type type, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* Writes what was gathered: before the engine is told a row that is derived from it. */
 void note_flush(struct attempt *a);
 void note_bytes(struct attempt *a, enum event_type type, const void *bytes, size_t size);
 void note_finish_streams(struct attempt *a);
@@ -163,8 +165,8 @@ int wire_start_warden(struct attempt *a, attempt_warden_fn *warden, int start_fd
 /* It locks itself down while files and box are made; nothing untrusted is read before it has. */
 int wire_await_warden(struct attempt *a, struct err *err);
 void wire_end_warden(struct attempt *a);
-int wire_to_warden(struct attempt *a, const struct msg *head, const void *body, const int *fds,
-	size_t fd_count);
+int wire_to_warden(
+	struct attempt *a, const struct msg *head, const void *body, const struct sock_fds *fds);
 void wire_launch(struct attempt *a);
 void wire_to_engine(struct attempt *a, const struct msg *head, const void *body);
 void wire_watch_engine(struct attempt *a);
@@ -183,12 +185,18 @@ void control_open(struct attempt *a);
 void control_close(struct attempt *a);
 
 /* reader.c: locked children that read what the agent wrote */
-/* Runs fn in a fresh child that can only read beneath the directories, with result_size bytes of
- * result going back. out_fd (or -1) stays open for writing in it, as do the in_fds. Waits at most
- * timeout_ms. -EIO with a sentence when the child died. */
 typedef int reader_fn(void *context, void *result);
-int reader_run(const int *directories, size_t directory_count, reader_fn *fn, void *context,
-	void *result, size_t result_size, int timeout_ms, struct err *err);
+struct reader_job {
+	const int *directories; /* all that it may read beneath */
+	size_t directory_count;
+	reader_fn *fn;
+	void *context;
+	void *result; /* filled by fn in the child, and here when it is done */
+	size_t result_size;
+};
+/* Runs job->fn in a fresh child that is locked down. Waits at most timeout_ms. -EIO with a sentence
+ * when the child died. */
+int reader_run(const struct reader_job *job, int timeout_ms, struct err *err);
 
 /* tree.c: copies */
 #define TREE_FILES_MAX 1000000
@@ -197,7 +205,7 @@ int reader_run(const int *directories, size_t directory_count, reader_fn *fn, vo
 struct tree_copy {
 	uid_t uid;
 	gid_t gid;
-	uint64_t bytes_max;  /* 0: none */
+	uint64_t bytes_max;     /* 0: none */
 	char *const *leave_out; /* absolute host paths; may be NULL */
 	const char *source;     /* absolute path of what is copied, to compare with leave_out */
 	uint64_t bytes, files;  /* results */
@@ -216,7 +224,8 @@ int tree_make(int at, const char *name, mode_t mode, uid_t uid, gid_t gid, struc
 void attempt_collect(struct attempt *a);
 void collect_artifacts(struct attempt *a);
 /* Records and reports one text artifact whose blob is linked; path is redacted first. */
-void collect_tell(struct attempt *a, const char *path, const struct msg_artifact *head, uint64_t bytes);
+void collect_tell(
+	struct attempt *a, const char *path, const struct msg_artifact *head, uint64_t bytes);
 void collect_changes(struct attempt *a);
 
 /* verify.c */

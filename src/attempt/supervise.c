@@ -11,10 +11,10 @@
 
 #include "ground/base/log.h"
 
-#define LINGER_MS   5000  /* from the result to the exit */
-#define DEAD_MS     10000 /* from the kill to the box's death */
-#define ARM_MS      30000 /* from the start of the box to its probe's end */
-#define WARDEN_MS   15000 /* from the box's death to the warden's last word */
+#define LINGER_MS 5000  /* from the result to the exit */
+#define DEAD_MS   10000 /* from the kill to the box's death */
+#define ARM_MS    30000 /* from the start of the box to its probe's end */
+#define WARDEN_MS 15000 /* from the box's death to the warden's last word */
 
 bool supervise_is_over(const struct attempt *a)
 {
@@ -38,7 +38,8 @@ static void handle_stop(void *context)
 		return;
 	switch (a->stopping) {
 	case STOP_NONE:
-		attempt_fail(a, OUTCOME_INFRA_SETUP, "the box was not armed within %d s", ARM_MS / 1000);
+		attempt_fail(
+			a, OUTCOME_INFRA_SETUP, "the box was not armed within %d s", ARM_MS / 1000);
 		supervise_kill(a);
 		break;
 	case STOP_ASKED:
@@ -50,7 +51,8 @@ static void handle_stop(void *context)
 		supervise_kill(a);
 		break;
 	case STOP_KILLED:
-		attempt_fail(a, OUTCOME_INFRA_ENVIRONMENT, "the box did not die within %d s", DEAD_MS / 1000);
+		attempt_fail(a, OUTCOME_INFRA_ENVIRONMENT, "the box did not die within %d s",
+			DEAD_MS / 1000);
 		a->box_dead = true;
 		a->warden_done = true;
 		break;
@@ -59,11 +61,11 @@ static void handle_stop(void *context)
 
 void supervise_stop(struct attempt *a, enum cancel_reason reason)
 {
-	struct msg m = { .type = MSG_CANCEL, .value = { reason } };
+	struct msg m = {.type = MSG_CANCEL, .value = {reason}};
 	bool can_ask = a->plan.harness.kind == HARNESS_PROGRAM && a->box_running && !a->box_exited;
 
 	if (a->box != NULL && a->box_dead)
-		(void)wire_to_warden(a, &m, NULL, NULL, 0); /* ends its wait for the operator */
+		(void)wire_to_warden(a, &m, NULL, NULL); /* ends its wait for the operator */
 	if (a->stopping != STOP_NONE || a->box == NULL || a->box_dead)
 		return;
 	if (!a->box_running) {
@@ -71,7 +73,7 @@ void supervise_stop(struct attempt *a, enum cancel_reason reason)
 		return;
 	}
 	a->stopping = STOP_ASKED;
-	if (can_ask && wire_to_warden(a, &m, NULL, NULL, 0) == 0)
+	if (can_ask && wire_to_warden(a, &m, NULL, NULL) == 0)
 		loop_timer_arm(a->stop_timer, a->plan.limits.cancel_grace_ms);
 	else
 		loop_timer_arm(a->stop_timer, 0);
@@ -143,7 +145,8 @@ void supervise_run(struct attempt *a)
 		loop_timer_arm(a->stop_timer, ARM_MS);
 	while (!supervise_is_over(a)) {
 		loop_turn(a->loop, /* timeout_ms= */ -1);
-		if (a->box_dead && !a->warden_done && !loop_timer_is_armed(late) && !waits_for_operator(a))
+		if (a->box_dead && !a->warden_done && !loop_timer_is_armed(late) &&
+			!waits_for_operator(a))
 			loop_timer_arm(late, WARDEN_MS);
 	}
 	loop_timer_free(late);

@@ -31,11 +31,10 @@ int tree_make(int at, const char *name, mode_t mode, uid_t uid, gid_t gid, struc
 	return 0;
 }
 
-static void close_dir(DIR **d)
-{
-	if (*d != NULL)
-		(void)closedir(*d); /* only read from */
-}
+/* Two open directories, or two files. */
+struct ends {
+	int from, to;
+};
 
 static int check_entries(const struct tree_copy *copy, struct err *err)
 {
@@ -53,18 +52,18 @@ static int check_quota(const struct tree_copy *copy, struct err *err)
 }
 
 /* size bytes at offset, by the cheapest way both file systems know. */
-static int copy_range(int from, int to, off_t offset, off_t size, struct tree_copy *copy,
+static int copy_range(struct ends file, off_t offset, off_t size, struct tree_copy *copy,
 	const char *name, struct err *err)
 {
 	off_t in = offset, out = offset, end = offset + size;
 	bool by_range = true;
 
-	if (lseek(to, offset, SEEK_SET) < 0)
+	if (lseek(file.to, offset, SEEK_SET) < 0)
 		return err_set(err, errno, "copy '%s'", name);
 	while (in < end) {
 		size_t want = end - in < 1 << 24 ? (size_t)(end - in) : 1 << 24;
-		ssize_t n = by_range ? copy_file_range(from, &in, to, &out, want, 0)
-				     : sendfile(to, from, &in, want);
+		ssize_t n = by_range ? copy_file_range(file.from, &in, file.to, &out, want, 0)
+				     : sendfile(file.to, file.from, &in, want);
 
 		if (n > 0) {
 			copy->bytes += (uint64_t)n;
@@ -87,8 +86,8 @@ static int copy_range(int from, int to, off_t offset, off_t size, struct tree_co
 }
 
 /* The file's data; holes stay holes, so that a file takes no more room than it took. */
-static int copy_bytes(int from, int to, off_t size, struct tree_copy *copy, const char *name,
-	struct err *err)
+static int copy_bytes(
+	int from, int to, off_t size, struct tree_copy *copy, const char *name, struct err *err)
 {
 	off_t data = 0, hole;
 
@@ -103,14 +102,15 @@ static int copy_bytes(int from, int to, off_t size, struct tree_copy *copy, cons
 		hole = data >= 0 ? lseek(from, data, SEEK_HOLE) : -1;
 		if (data < 0 || hole < 0)
 			return err_set(err, errno, "look for the data of '%s'", name);
-		if (copy_range(from, to, data, hole - data, copy, name, err) < 0)
+		if (copy_range((struct ends){from, to}, data, hole - data, copy, name, err) < 0)
 			return -err->code;
 		data = hole;
 	}
 	return ftruncate(to, size) < 0 ? err_set(err, errno, "set the size of '%s'", name) : 0;
 }
 
-static int copy_file(int from_at, int to_at, const char *name, struct tree_copy *copy, struct err *err)
+static int copy_file(
+	int from_at, int to_at, const char *name, struct tree_copy *copy, struct err *err)
 {
 	autoclose int from = openat(from_at, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	autoclose int to = -1;
@@ -137,7 +137,8 @@ static int copy_file(int from_at, int to_at, const char *name, struct tree_copy 
 	return 0;
 }
 
-static int copy_link(int from_at, int to_at, const char *name, struct tree_copy *copy, struct err *err)
+static int copy_link(
+	int from_at, int to_at, const char *name, struct tree_copy *copy, struct err *err)
 {
 	char target[4097];
 	ssize_t n = readlinkat(from_at, name, target, sizeof(target) - 1);
@@ -161,26 +162,26 @@ bool tree_leaves_out(char *const *leave_out, const char *path)
 	return false;
 }
 
-static int copy_directory(int from, int to, const char *path, unsigned depth, struct tree_copy *copy,
-	struct err *err);
+static int copy_directory(
+	struct ends at, const char *path, unsigned depth, struct tree_copy *copy, struct err *err);
 
-static int copy_below(int from_at, int to_at, const char *name, const char *path, unsigned depth,
+static int copy_below(struct ends at, const char *name, const char *path, unsigned depth,
 	struct tree_copy *copy, struct err *err)
 {
-	autoclose int from = openat(from_at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int from = openat(at.from, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	autoclose int to = -1;
 	struct timespec times[2];
 	struct stat st;
 
 	if (from < 0 || fstat(from, &st) < 0)
 		return err_set(err, errno, "open directory '%s'", name);
-	if (tree_make(to_at, name, 0700, copy->uid, copy->gid, err) < 0)
+	if (tree_make(at.to, name, 0700, copy->uid, copy->gid, err) < 0)
 		return -err->code;
 	copy->files++;
-	to = openat(to_at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	to = openat(at.to, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (to < 0)
 		return err_set(err, errno, "open the copy of directory '%s'", name);
-	if (copy_directory(from, to, path, depth + 1, copy, err) < 0)
+	if (copy_directory((struct ends){from, to}, path, depth + 1, copy, err) < 0)
 		return -err->code;
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
@@ -189,7 +190,7 @@ static int copy_below(int from_at, int to_at, const char *name, const char *path
 	return 0;
 }
 
-static int copy_entry(int from, int to, const char *name, const char *path, unsigned depth,
+static int copy_entry(struct ends at, const char *name, const char *path, unsigned depth,
 	struct tree_copy *copy, struct err *err)
 {
 	struct stat st;
@@ -198,32 +199,33 @@ static int copy_entry(int from, int to, const char *name, const char *path, unsi
 		return 0;
 	if (check_entries(copy, err) < 0)
 		return -err->code;
-	if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+	if (fstatat(at.from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_set(err, errno, "stat '%s'", name);
 	switch (st.st_mode & S_IFMT) {
 	case S_IFREG:
-		return copy_file(from, to, name, copy, err);
+		return copy_file(at.from, at.to, name, copy, err);
 	case S_IFLNK:
-		return copy_link(from, to, name, copy, err);
+		return copy_link(at.from, at.to, name, copy, err);
 	case S_IFDIR:
-		return copy_below(from, to, name, path, depth, copy, err);
+		return copy_below(at, name, path, depth, copy, err);
 	default:
 		if (copy->skipped++ == 0)
-			(void)snprintf(copy->first_skipped, sizeof(copy->first_skipped), "%s", path);
+			(void)snprintf(
+				copy->first_skipped, sizeof(copy->first_skipped), "%s", path);
 		return 0;
 	}
 }
 
-static int copy_directory(int from, int to, const char *path, unsigned depth, struct tree_copy *copy,
-	struct err *err)
+static int copy_directory(
+	struct ends at, const char *path, unsigned depth, struct tree_copy *copy, struct err *err)
 {
-	__attribute__((cleanup(close_dir))) DIR *dir = NULL;
+	autoclosedir DIR *dir = NULL;
 	struct dirent *entry;
 	int own;
 
 	if (depth > DEPTH_MAX)
 		return err_say(err, ELOOP, "'%s' lies deeper than %d directories", path, DEPTH_MAX);
-	own = openat(from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	own = openat(at.from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (own < 0)
 		return err_set(err, errno, "open '%s'", path);
 	dir = fdopendir(own);
@@ -235,7 +237,7 @@ static int copy_directory(int from, int to, const char *path, unsigned depth, st
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
 		below = own_printf("%s/%s", path, entry->d_name);
-		if (copy_entry(from, to, entry->d_name, below, depth, copy, err) < 0)
+		if (copy_entry(at, entry->d_name, below, depth, copy, err) < 0)
 			return -err->code;
 	}
 	if (errno != 0)
@@ -245,6 +247,6 @@ static int copy_directory(int from, int to, const char *path, unsigned depth, st
 
 int tree_copy(int from, int to, struct tree_copy *copy, struct err *err)
 {
-	return copy_directory(from, to, copy->source != NULL ? copy->source : "", /* depth= */ 0, copy,
-		err);
+	return copy_directory((struct ends){from, to}, copy->source != NULL ? copy->source : "",
+		/* depth= */ 0, copy, err);
 }

@@ -37,6 +37,8 @@ struct verifier {
 	bool dead, exited, armed, timed_out, cancelled, output_over;
 	int stop_step;
 	int wait_status;
+	struct claim_result claims[CLAIM_COUNT];
+	size_t claim_count;
 	unsigned unexpected;
 	const struct box_spec *spec;
 	uint64_t bytes;
@@ -100,25 +102,34 @@ static void handle_timer(void *context)
 	v->stop_step++;
 }
 
+static bool came_out(const struct verifier *v, const struct claim_expect *expected)
+{
+	for (size_t i = 0; i < v->claim_count; i++)
+		if (v->claims[i].claim == expected->claim)
+			return v->claims[i].verdict == expected->verdict;
+	return false; /* never tried */
+}
+
 static void judge(struct verifier *v)
 {
+	struct claim_expect expected[CLAIM_COUNT];
+	size_t count = sandbox_expect(v->a->plan.sandbox.kind, v->spec, expected, CLAIM_COUNT);
+
+	for (size_t i = 0; i < count; i++)
+		v->unexpected += !came_out(v, &expected[i]);
 	if (v->unexpected > 0)
-		(void)snprintf(v->why, sizeof(v->why), "the verifier's box did not hold: %u claims", v->unexpected);
+		(void)snprintf(v->why, sizeof(v->why), "the verifier's box did not hold: %u claims",
+			v->unexpected);
 }
 
 static void handle_report(void *context, const struct box_report *report)
 {
 	struct verifier *v = context;
-	struct claim_expect expected[CLAIM_COUNT];
-	size_t count;
 
 	switch (report->type) {
 	case BOX_REPORT_CLAIM:
-		count = sandbox_expect(v->a->plan.sandbox.kind, v->spec, expected, CLAIM_COUNT);
-		for (size_t i = 0; i < count; i++)
-			if (expected[i].claim == report->claim.claim &&
-				expected[i].verdict != report->claim.verdict)
-				v->unexpected++;
+		if (v->claim_count < CLAIM_COUNT)
+			v->claims[v->claim_count++] = report->claim;
 		break;
 	case BOX_REPORT_ARMED:
 		judge(v);
@@ -130,7 +141,8 @@ static void handle_report(void *context, const struct box_report *report)
 		break;
 	case BOX_REPORT_EXEC_FAILED:
 	case BOX_REPORT_FAILED:
-		(void)snprintf(v->why, sizeof(v->why), "the verifier could not start: %.200s", report->error.text);
+		(void)snprintf(v->why, sizeof(v->why), "the verifier could not start: %.200s",
+			report->error.text);
 		box_kill(v->box);
 		break;
 	case BOX_REPORT_RUNNING:
@@ -151,8 +163,10 @@ static void handle_report(void *context, const struct box_report *report)
  * box's. Returns a descriptor of verify-N/. */
 static int lay_out(struct attempt *a, unsigned turn, int *ret_fd, struct err *err)
 {
-	const struct { const char *name; const char *source; } copies[] = {
-		{ "workspace", a->workspace }, { "tests", a->plan.task.tests } };
+	const struct {
+		const char *name;
+		const char *source;
+	} copies[] = {{"workspace", a->workspace}, {"tests", a->plan.task.tests}};
 	autofree char *name = own_printf("verify-%u", turn);
 	autoclose int fd = -1;
 	uid_t uid;
@@ -168,8 +182,11 @@ static int lay_out(struct attempt *a, unsigned turn, int *ret_fd, struct err *er
 		return -err->code;
 	for (size_t i = 0; i < array_count(copies); i++) {
 		uint64_t disk = a->plan.sandbox.limits.disk_bytes;
-		struct tree_copy copy = { .uid = uid, .gid = gid, .source = copies[i].source,
-			.bytes_max = disk > 0 ? disk : TREE_BYTES_MAX, .leave_out = a->plan.covered };
+		struct tree_copy copy = {.uid = uid,
+			.gid = gid,
+			.source = copies[i].source,
+			.bytes_max = disk > 0 ? disk : TREE_BYTES_MAX,
+			.leave_out = a->plan.covered};
 		autoclose int to = -1, from = -1;
 
 		if (tree_make(fd, copies[i].name, 0755, uid, gid, err) < 0)
@@ -207,7 +224,8 @@ static void run_box(struct verifier *v, const struct box_spec *spec, struct err 
 	v->timer = loop_timer_new(a->loop, handle_timer, v);
 	r = a->provider->start(a->loop, spec, handle_report, v, &v->box, err);
 	if (r < 0) {
-		(void)snprintf(v->why, sizeof(v->why), "the verifier's box could not be built: %.200s", err->text);
+		(void)snprintf(v->why, sizeof(v->why),
+			"the verifier's box could not be built: %.200s", err->text);
 		return;
 	}
 	v->watch = loop_watch_new(a->loop, v->output, EPOLLIN, handle_output, v);
@@ -252,7 +270,8 @@ static void record_score(struct attempt *a, const struct reward *r, unsigned tur
 	if (r->graded == 0)
 		json_pair_string(&w, "reason", why[0] != '\0' ? why : r->reason);
 	if (r->both != 0)
-		json_pair_string(&w, "warning", "reward.json and reward.txt were both written; the json was taken");
+		json_pair_string(&w, "warning",
+			"reward.json and reward.txt were both written; the json was taken");
 	if (r->rewards[0] != '\0') {
 		json_key(&w, "rewards");
 		json_put_raw(&w, r->rewards, strlen(r->rewards));
@@ -277,7 +296,8 @@ static void record_exit(struct verifier *v, struct mono begun)
 	note_eventf(a, EVENT_VERIFIER_EXIT,
 		"{\"%s\":%d,\"timed_out\":%s,\"output_bytes\":%llu,\"duration_ms\":%lld}",
 		WIFSIGNALED(v->wait_status) ? "signal" : "code",
-		WIFSIGNALED(v->wait_status) ? WTERMSIG(v->wait_status) : WEXITSTATUS(v->wait_status),
+		WIFSIGNALED(v->wait_status) ? WTERMSIG(v->wait_status)
+					    : WEXITSTATUS(v->wait_status),
 		v->timed_out ? "true" : "false", (unsigned long long)v->bytes,
 		(long long)mono_ms_between(begun, mono_now()));
 }
@@ -289,31 +309,53 @@ static int verifier_environment(struct attempt *a, char ***ret, struct err *err)
 		a->plan.verifier.env_names, ret, err);
 }
 
+static int read_logs(int directory, struct reward *ret, struct err *err)
+{
+	autoclose int logs =
+		openat(directory, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	const struct reader_job read = {.directories = &logs,
+		.directory_count = 1,
+		.fn = read_reward,
+		.context = &logs,
+		.result = ret,
+		.result_size = sizeof(*ret)};
+
+	if (logs < 0)
+		return err_set(err, errno, "open the verifier's logs");
+	return reader_run(&read, READER_WAIT_MS, err);
+}
+
 static void verify_once(struct attempt *a, unsigned turn, struct reward *ret)
 {
-	static char *const argv[] = { (char *)"/bin/bash", (char *)"-c", (char *)"exec /tests/test.sh", NULL };
-	struct verifier v = { .a = a, .output = -1 };
+	static char *const argv[] = {
+		(char *)"/bin/bash", (char *)"-c", (char *)"exec /tests/test.sh", NULL};
+	struct verifier v = {.a = a, .output = -1};
 	autofree char *name = own_printf("%s-v%u", a->plan.attempt.text, turn);
 	struct plan_mount *mounts = NULL;
-	struct box_spec spec = { .name = name, .argv = argv, .cwd = a->plan.task.workdir,
-		.covered = a->plan.covered, .limits = a->plan.sandbox.limits,
-		.weaker = a->plan.sandbox.weaker };
-	autoclose int directory = -1, null = -1, write_end = -1, logs = -1;
+	struct box_spec spec = {.name = name,
+		.argv = argv,
+		.cwd = a->plan.task.workdir,
+		.covered = a->plan.covered,
+		.limits = a->plan.sandbox.limits,
+		.weaker = a->plan.sandbox.weaker};
+	autoclose int directory = -1, null = -1, write_end = -1;
 	struct mono begun = mono_now();
 	char **envp = NULL;
-	struct err err = { 0 };
+	struct err err = {0};
 	int ends[2];
 
 	buf_init(&v.tail, OUTPUT_TAIL);
 	note_decision(a, EVENT_VERIFIER_START, "{\"repeat\":%u,\"timeout_ms\":%lld}", turn,
 		(long long)a->plan.verifier.timeout_ms);
 	if (lay_out(a, turn, &directory, &err) < 0 || verifier_environment(a, &envp, &err) < 0) {
-		(void)snprintf(v.why, sizeof(v.why), "the verifier could not be laid out: %.200s", err.text);
+		(void)snprintf(v.why, sizeof(v.why), "the verifier could not be laid out: %.200s",
+			err.text);
 		goto out;
 	}
 	add_mount(&mounts, &spec.mount_count, a->plan.work, turn, "logs", "/logs/verifier");
 	add_mount(&mounts, &spec.mount_count, a->plan.work, turn, "tests", "/tests");
-	add_mount(&mounts, &spec.mount_count, a->plan.work, turn, "workspace", a->plan.sandbox.workspace_target);
+	add_mount(&mounts, &spec.mount_count, a->plan.work, turn, "workspace",
+		a->plan.sandbox.workspace_target);
 	spec.mounts = mounts;
 	spec.envp = envp;
 	sandbox_owner(a->plan.sandbox.kind, &spec.owner_uid, &spec.owner_gid);
@@ -330,16 +372,17 @@ static void verify_once(struct attempt *a, unsigned turn, struct reward *ret)
 	run_box(&v, &spec, &err);
 	own_close(&write_end);
 	record_exit(&v, begun);
-	logs = openat(directory, "logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (v.why[0] == '\0' && !v.exited && !v.timed_out)
+		(void)snprintf(v.why, sizeof(v.why), "the verifier's box was killed from outside");
 	if (v.why[0] == '\0' && v.timed_out)
 		(void)snprintf(v.why, sizeof(v.why), "the verifier did not end within %lld ms",
 			(long long)a->plan.verifier.timeout_ms);
-	if (v.why[0] == '\0' && (logs < 0 || reader_run(&logs, 1, read_reward, &logs, ret, sizeof(*ret),
-						     READER_WAIT_MS, &err) < 0))
-		(void)snprintf(v.why, sizeof(v.why), "the reward could not be read: %.200s", err.text);
+	if (v.why[0] == '\0' && read_logs(directory, ret, &err) < 0)
+		(void)snprintf(
+			v.why, sizeof(v.why), "the reward could not be read: %.200s", err.text);
 out:
 	if (v.why[0] != '\0')
-		*ret = (struct reward){ 0 };
+		*ret = (struct reward){0};
 	if (ret->graded == 0 && v.why[0] != '\0')
 		(void)snprintf(ret->reason, sizeof(ret->reason), "%.199s", v.why);
 	record_score(a, ret, turn, v.why);
@@ -388,8 +431,8 @@ void attempt_verify(struct attempt *a)
 	unsigned turns = a->plan.verifier.repeat > 0 ? a->plan.verifier.repeat : 1;
 	autofree struct reward *first = own_alloc(sizeof(*first));
 
-	if (!a->plan.verifier.present || a->plan.task.tests == NULL || !a->box_running || a->work_fd < 0 ||
-		a->record_failed || a->cancelled || !worth_grading(a))
+	if (!a->plan.verifier.present || a->plan.task.tests == NULL || !a->box_running ||
+		a->work_fd < 0 || a->record_failed || a->cancelled || !worth_grading(a))
 		return;
 	attempt_enter(a, STATE_VERIFYING);
 	for (unsigned turn = 1; turn <= turns && !a->cancelled; turn++) {
@@ -397,12 +440,13 @@ void attempt_verify(struct attempt *a)
 
 		verify_once(a, turn, turn == 1 ? first : again);
 		if (turn > 1 && (again->graded != first->graded || again->value != first->value))
-			note_eventf(a, EVENT_LOSS, "{\"what\":\"the verifier is flaky: repeat %u differs\"}", turn);
+			note_eventf(a, EVENT_LOSS,
+				"{\"what\":\"the verifier is flaky: repeat %u differs\"}", turn);
 	}
 	a->graded = first->graded != 0;
 	a->score = first->value;
 	if (!a->graded && a->outcome == OUTCOME_COMPLETED) {
-		a->outcome = !a->cancelled     ? OUTCOME_VERIFIER_ERROR
+		a->outcome = !a->cancelled    ? OUTCOME_VERIFIER_ERROR
 			     : a->engine_gone ? OUTCOME_LOST
 					      : OUTCOME_CANCELLED;
 		(void)snprintf(a->reason, sizeof(a->reason), "%s", first->reason);

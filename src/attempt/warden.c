@@ -42,7 +42,7 @@ static void send_to_steward(struct warden *w, struct msg m, const void *body, si
 	m.version = MSG_VERSION;
 	m.length = (uint32_t)size;
 	for (;;) {
-		r = sock_send(w->steward_fd, &m, sizeof(m), body, size, NULL, 0);
+		r = sock_send(w->steward_fd, &m, sizeof(m), body, size, NULL);
 		if (r != -EAGAIN)
 			break;
 		/* the steward never waits for the warden, so waiting for it here cannot lock up */
@@ -55,47 +55,47 @@ static void send_to_steward(struct warden *w, struct msg m, const void *body, si
 
 static void on_event(void *context, enum event_type type, const char *data, size_t size)
 {
-	send_to_steward(context, (struct msg){ .type = MSG_EVENT, .value = { type } }, data, size);
+	send_to_steward(context, (struct msg){.type = MSG_EVENT, .value = {type}}, data, size);
 }
 
 static void on_stream(void *context, enum event_type type, const void *bytes, size_t size)
 {
-	send_to_steward(context, (struct msg){ .type = MSG_STREAM, .value = { type } }, bytes, size);
+	send_to_steward(context, (struct msg){.type = MSG_STREAM, .value = {type}}, bytes, size);
 }
 
 static void on_ready(void *context)
 {
-	send_to_steward(context, (struct msg){ .type = MSG_READY, .value = { 1 } }, NULL, 0);
+	send_to_steward(context, (struct msg){.type = MSG_READY, .value = {1}}, NULL, 0);
 }
 
 static void on_artifact(void *context, const char *path, size_t size)
 {
-	send_to_steward(context, (struct msg){ .type = MSG_ARTIFACT }, path, size);
+	send_to_steward(context, (struct msg){.type = MSG_ARTIFACT}, path, size);
 }
 
 static void on_result(void *context, enum outcome outcome)
 {
-	send_to_steward(context, (struct msg){ .type = MSG_RESULT, .value = { outcome } }, NULL, 0);
+	send_to_steward(context, (struct msg){.type = MSG_RESULT, .value = {outcome}}, NULL, 0);
 }
 
 static void on_broke(void *context, enum outcome outcome, uint64_t offset, const char *sentence)
 {
-	send_to_steward(context, (struct msg){ .type = MSG_BROKE, .value = { outcome, offset } }, sentence,
-		strlen(sentence));
+	send_to_steward(context, (struct msg){.type = MSG_BROKE, .value = {outcome, offset}},
+		sentence, strlen(sentence));
 }
 
 static void on_done(void *context, const struct msg_done *done)
 {
-	send_to_steward(context, (struct msg){ .type = MSG_DONE }, done, sizeof(*done));
+	send_to_steward(context, (struct msg){.type = MSG_DONE}, done, sizeof(*done));
 }
 
 static void take_streams(struct warden *w, const struct msg *m, const int fds[3], bool keep_output)
 {
-	static const struct session_hooks hooks = { on_event, on_stream, on_ready, on_artifact, on_result,
-		on_broke, on_done };
-	static const struct session_hooks quiet = { on_event, /* stream= */ NULL, on_ready, on_artifact,
-		on_result, on_broke, on_done };
-	struct session_streams streams = { fds[0], fds[1], fds[2], -1, -1, -1 };
+	static const struct session_hooks hooks = {
+		on_event, on_stream, on_ready, on_artifact, on_result, on_broke, on_done};
+	static const struct session_hooks quiet = {
+		on_event, /* stream= */ NULL, on_ready, on_artifact, on_result, on_broke, on_done};
+	struct session_streams streams = {fds[0], fds[1], fds[2], -1, -1, -1};
 	struct msg_session session;
 
 	if (m->length != sizeof(session))
@@ -115,21 +115,20 @@ static void take_streams(struct warden *w, const struct msg *m, const int fds[3]
 static void handle_steward(void *context, uint32_t events)
 {
 	struct warden *w = context;
-	int fds[SOCK_FDS_MAX];
-	size_t fd_count;
+	struct sock_fds fds;
 	struct msg m;
-	ssize_t n = sock_recv(w->steward_fd, &m, sizeof(m), w->payload, MSG_PAYLOAD_MAX, fds, &fd_count);
+	ssize_t n = sock_recv(w->steward_fd, &m, sizeof(m), w->payload, MSG_PAYLOAD_MAX, &fds);
 
 	(void)events;
 	if (n == -EAGAIN)
 		return;
 	if (n < (ssize_t)sizeof(m))
 		_exit(0); /* the steward is gone or done with us */
-	if (m.type == MSG_FDS && w->session == NULL && fd_count == 3) {
-		take_streams(w, &m, fds, m.value[1] != 0);
+	if (m.type == MSG_FDS && w->session == NULL && fds.count == 3) {
+		take_streams(w, &m, fds.fd, m.value[1] != 0);
 		return;
 	}
-	if (w->session == NULL || fd_count != 0)
+	if (w->session == NULL || fds.count != 0)
 		_exit(1);
 	switch ((int)m.type) {
 	case MSG_LAUNCH:
@@ -168,8 +167,8 @@ static int keep_only(int fd)
 
 void attempt_warden(int steward_fd)
 {
-	struct warden w = { .steward_fd = steward_fd };
-	struct err err = { 0 };
+	struct warden w = {.steward_fd = steward_fd};
+	struct err err = {0};
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)prctl(PR_SET_NAME, "hemra-warden");
@@ -183,7 +182,7 @@ void attempt_warden(int steward_fd)
 	if (lockdown_warden(&err) < 0)
 		_exit(1);
 	(void)loop_watch_new(w.loop, steward_fd, EPOLLIN, handle_steward, &w);
-	send_to_steward(&w, (struct msg){ .type = MSG_READY }, NULL, 0);
+	send_to_steward(&w, (struct msg){.type = MSG_READY}, NULL, 0);
 	for (;;)
 		loop_turn(w.loop, /* timeout_ms= */ -1);
 }

@@ -138,21 +138,20 @@ static void handle_warden(void *context, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < MESSAGES_PER_ROUND && a->warden_fd >= 0; i++) {
-		int fds[SOCK_FDS_MAX];
-		size_t fd_count;
+		struct sock_fds fds;
 		struct msg m;
 		const char *why = NULL;
-		ssize_t n = sock_recv(a->warden_fd, &m, sizeof(m), a->incoming, MSG_PAYLOAD_MAX, fds,
-			&fd_count);
+		ssize_t n =
+			sock_recv(a->warden_fd, &m, sizeof(m), a->incoming, MSG_PAYLOAD_MAX, &fds);
 
 		if (n == -EAGAIN)
 			return;
-		for (size_t j = 0; j < fd_count; j++)
-			(void)close(fds[j]); /* nothing a warden sends carries descriptors */
+		for (size_t j = 0; j < fds.count; j++)
+			(void)close(fds.fd[j]); /* nothing a warden sends carries descriptors */
 		if (n <= 0)
 			why = n == 0 ? "it ended" : "its socket failed";
 		else if ((size_t)n < sizeof(m) || m.version != MSG_VERSION ||
-			 m.length != (size_t)n - sizeof(m) || fd_count > 0)
+			 m.length != (size_t)n - sizeof(m) || fds.count > 0)
 			why = "it sent a packet in a wrong form";
 		else
 			why = handle_one(a, &m);
@@ -163,8 +162,8 @@ static void handle_warden(void *context, uint32_t events)
 	}
 }
 
-int wire_to_warden(struct attempt *a, const struct msg *head, const void *body, const int *fds,
-	size_t fd_count)
+int wire_to_warden(
+	struct attempt *a, const struct msg *head, const void *body, const struct sock_fds *fds)
 {
 	struct msg m = *head;
 	int r;
@@ -172,9 +171,9 @@ int wire_to_warden(struct attempt *a, const struct msg *head, const void *body, 
 	if (a->warden_fd < 0)
 		return -EPIPE;
 	m.version = MSG_VERSION;
-	r = sock_send(a->warden_fd, &m, sizeof(m), body, m.length, fds, fd_count);
+	r = sock_send(a->warden_fd, &m, sizeof(m), body, m.length, fds);
 	if (r == -EAGAIN && sock_wait(a->warden_fd, POLLOUT, WARDEN_WAIT_MS) == 0)
-		r = sock_send(a->warden_fd, &m, sizeof(m), body, m.length, fds, fd_count);
+		r = sock_send(a->warden_fd, &m, sizeof(m), body, m.length, fds);
 	return r;
 }
 
@@ -208,12 +207,13 @@ int wire_await_warden(struct attempt *a, struct err *err)
 {
 	struct mono begun = mono_now();
 
-	while (!a->warden_ready && !a->warden_done && mono_ms_between(begun, mono_now()) < WARDEN_WAIT_MS)
+	while (!a->warden_ready && !a->warden_done &&
+		mono_ms_between(begun, mono_now()) < WARDEN_WAIT_MS)
 		loop_turn(a->loop, 100);
 	if (a->warden_ready)
 		return 0;
-	return err_say(err, EPROTO, "the warden did not lock itself down%s%s", a->failed ? ": " : "",
-		a->failed ? a->reason : "");
+	return err_say(err, EPROTO, "the warden did not lock itself down%s%s",
+		a->failed ? ": " : "", a->failed ? a->reason : "");
 }
 
 void wire_end_warden(struct attempt *a)
@@ -235,7 +235,7 @@ void wire_launch(struct attempt *a)
 {
 	const struct plan *p = &a->plan;
 	bool local = p->sandbox.kind == SANDBOX_LOCAL;
-	struct msg m = { .type = MSG_LAUNCH };
+	struct msg m = {.type = MSG_LAUNCH};
 	struct buf payload;
 
 	buf_init(&payload, MSG_PAYLOAD_MAX);
@@ -245,15 +245,16 @@ void wire_launch(struct attempt *a)
 		wall_format(wall_add_ms(wall_now(), p->limits.deadline_ms), deadline);
 		protocol_run_start(p, local ? a->artifacts : "/hemra/artifacts",
 			p->limits.deadline_ms > 0 ? deadline : NULL, &payload);
-	} else if (p->harness.kind == HARNESS_COMMAND && p->harness.instruction == INSTRUCTION_STDIN &&
-		   p->task.instruction != NULL) {
+	} else if (p->harness.kind == HARNESS_COMMAND &&
+		   p->harness.instruction == INSTRUCTION_STDIN && p->task.instruction != NULL) {
 		(void)buf_add_text(&payload, p->task.instruction); /* checked as a whole below */
 	}
 	m.length = (uint32_t)payload.len;
 	if (buf_status(&payload) < 0) {
-		attempt_fail(a, OUTCOME_INFRA_SETUP, "the task's instruction is longer than a line may be");
+		attempt_fail(a, OUTCOME_INFRA_SETUP,
+			"the task's instruction is longer than a line may be");
 		supervise_kill(a);
-	} else if (wire_to_warden(a, &m, payload.data, NULL, 0) < 0) {
+	} else if (wire_to_warden(a, &m, payload.data, NULL) < 0) {
 		log_debug("the warden could not be told to launch"); /* its socket says why */
 	}
 	buf_done(&payload);
@@ -269,17 +270,19 @@ void wire_to_engine(struct attempt *a, const struct msg *head, const void *body)
 	if (a->engine_fd < 0 || a->engine_gone)
 		return;
 	m.version = MSG_VERSION;
-	r = sock_send(a->engine_fd, &m, sizeof(m), body, m.length, NULL, 0);
+	r = sock_send(a->engine_fd, &m, sizeof(m), body, m.length, NULL);
 	if (r == -EAGAIN && sock_wait(a->engine_fd, POLLOUT, WARDEN_WAIT_MS) == 0)
-		r = sock_send(a->engine_fd, &m, sizeof(m), body, m.length, NULL, 0);
+		r = sock_send(a->engine_fd, &m, sizeof(m), body, m.length, NULL);
 	if (r < 0)
-		log_debug("message to the engine: %d", r); /* the record has it; the engine derives rows again */
+		log_debug("message to the engine: %d",
+			r); /* the record has it; the engine derives rows again */
 }
 
 /* A signal for an exec is passed on: the command decides what it means, but for the third one. */
 static void handle_cancel(struct attempt *a, int signo)
 {
-	if (attempt_is_exec(a) && signo != 0 && a->box_running && !a->box_dead && ++a->signals < 3) {
+	if (attempt_is_exec(a) && signo != 0 && a->box_running && !a->box_dead &&
+		++a->signals < 3) {
 		box_signal(a->box, signo);
 		return;
 	}
@@ -293,10 +296,9 @@ static void handle_cancel(struct attempt *a, int signo)
 static void handle_engine(void *context, uint32_t events)
 {
 	struct attempt *a = context;
-	int fds[SOCK_FDS_MAX];
-	size_t fd_count;
+	struct sock_fds fds;
 	struct msg m;
-	ssize_t n = sock_recv(a->engine_fd, &m, sizeof(m), NULL, 0, fds, &fd_count);
+	ssize_t n = sock_recv(a->engine_fd, &m, sizeof(m), NULL, 0, &fds);
 
 	(void)events;
 	if (n == -EAGAIN)

@@ -106,7 +106,7 @@ static int dispatch(struct options *o, int argc, char **argv)
 
 int cli_main(int argc, char **argv)
 {
-	autodone(options_done) struct options o;
+	autodone(options_done) struct options o = {0};
 	int status;
 
 	if (argc < 1)

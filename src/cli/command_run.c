@@ -89,7 +89,7 @@ static int run_one(
 
 static int command_print_config(const struct options *o)
 {
-	autodone(request_done) struct request request;
+	autodone(request_done) struct request request = {0};
 	struct err err;
 	int r;
 

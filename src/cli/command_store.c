@@ -266,7 +266,9 @@ static int remove_all(
 	json_key(&w, "removed");
 	json_array_open(&w);
 	for (size_t i = 0; i < c->count; i++) {
-		if (store_remove(p->store, p->index, key, &c->ids[i], why, &bytes, &err) < 0)
+		struct store_removal what = {&c->ids[i], why};
+
+		if (store_remove(p->store, p->index, key, &what, &bytes, &err) < 0)
 			return out_failure(
 				o, &err, err.code == EBUSY ? "hemra cancel stops it first" : NULL);
 		json_put_string(&w, c->ids[i].text);

@@ -84,7 +84,7 @@ void out_time(struct wall t, bool local, char out[OUT_TIME_SIZE])
 	struct tm tm;
 
 	if (t.us == 0) {
-		(void)strcpy(out, "-");
+		(void)snprintf(out, OUT_TIME_SIZE, "-");
 		return;
 	}
 	if (!local) {
@@ -93,7 +93,7 @@ void out_time(struct wall t, bool local, char out[OUT_TIME_SIZE])
 	}
 	if (localtime_r(&seconds, &tm) == NULL ||
 		strftime(out, OUT_TIME_SIZE, "%Y-%m-%d %H:%M:%S", &tm) == 0)
-		(void)strcpy(out, "?");
+		(void)snprintf(out, OUT_TIME_SIZE, "?");
 }
 
 void out_span(int64_t ms, char out[OUT_SPAN_SIZE])

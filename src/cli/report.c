@@ -3,6 +3,7 @@
 
 #include "cli/report.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,6 +95,7 @@ static void add_row(struct table *t, const struct cell *c, struct place *place)
 	int64_t total = 0;
 	char span[OUT_SPAN_SIZE];
 
+	assert(c->count > 0);
 	table_add(t, c->attempts[0].harness);
 	table_add(t, c->attempts[0].task);
 	for (size_t i = 0; i < c->count; i++)
@@ -192,40 +194,6 @@ void report_print(const struct run_report *r, struct place *place)
 	}
 }
 
-void report_json_weaker(unsigned weaker, struct json_writer *w)
-{
-	json_array_open(w);
-	for (const struct flag_name *n = weaker_names; n->name != NULL; n++)
-		if ((weaker & n->flag) != 0)
-			json_put_string(w, n->name);
-	json_array_close(w);
-}
-
-static void pair_known(struct json_writer *w, const char *key, int64_t value)
-{
-	json_key(w, key);
-	if (value >= 0)
-		json_put_int(w, value);
-	else
-		json_put_null(w);
-}
-
-void report_json_usage(const struct usage *u, struct json_writer *w)
-{
-	json_object_open(w);
-	pair_known(w, "input", u->input);
-	pair_known(w, "output", u->output);
-	pair_known(w, "cache_read", u->cache_read);
-	pair_known(w, "cache_write", u->cache_write);
-	pair_known(w, "reasoning", u->reasoning);
-	json_key(w, "cost_usd");
-	if (u->cost_usd >= 0)
-		json_put_double(w, u->cost_usd);
-	else
-		json_put_null(w);
-	json_object_close(w);
-}
-
 static void json_attempt(const struct run_attempt *a, struct json_writer *w)
 {
 	bool done = a->state == STATE_DONE;
@@ -246,11 +214,9 @@ static void json_attempt(const struct run_attempt *a, struct json_writer *w)
 	else
 		json_put_null(w);
 	json_pair_int(w, "duration_ms", a->duration_ms);
-	json_key(w, "usage");
-	report_json_usage(&a->usage, w);
+	store_put_usage(w, &a->usage);
 	json_pair_int(w, "exit_status", a->exit_status);
-	json_key(w, "weaker");
-	report_json_weaker(a->weaker, w);
+	store_put_weaker(w, a->weaker);
 	json_pair_uint(w, "unexpected_claims", a->unexpected);
 	json_pair_bool(w, "tripped", done && a->outcome == OUTCOME_TRIPPED);
 	json_object_close(w);

@@ -14,7 +14,5 @@ void report_json(const struct run_report *r, struct json_writer *w); /* one obje
 
 /* "probe, seccomp" of a set of weaker flags; "" for none. */
 void report_add_weaker(unsigned weaker, struct buf *out);
-void report_json_weaker(unsigned weaker, struct json_writer *w); /* an array of names */
-void report_json_usage(const struct usage *u, struct json_writer *w);
 
 #endif

@@ -149,8 +149,7 @@ void row_json(const struct index_attempt *a, struct json_writer *w)
 	json_pair_string(w, "task", a->task);
 	json_pair_string(w, "sandbox", a->sandbox);
 	json_pair_string(w, "manifest", a->manifest);
-	json_key(w, "weaker");
-	report_json_weaker(a->weaker, w);
+	store_put_weaker(w, a->weaker);
 	json_pair_string(w, "state", state_name(a->state));
 	json_pair_string(w, "outcome", is_done(a) ? outcome_name(a->outcome) : NULL);
 	json_pair_string(w, "reason", a->reason != NULL && *a->reason != '\0' ? a->reason : NULL);
@@ -165,8 +164,7 @@ void row_json(const struct index_attempt *a, struct json_writer *w)
 	pair_time(w, "planned", a->planned);
 	pair_time(w, "settled", a->settled);
 	json_pair_int(w, "duration_ms", a->duration_ms);
-	json_key(w, "usage");
-	report_json_usage(&a->usage, w);
+	store_put_usage(w, &a->usage);
 	json_pair_uint(w, "events", a->events);
 	json_pair_uint(w, "event_bytes", a->event_bytes);
 	json_pair_uint(w, "artifact_bytes", a->artifact_bytes);

@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <libgen.h>
 #include <stdlib.h>
@@ -14,11 +15,11 @@
 
 #include <sodium.h>
 
-#include "config/fields.h"
 #include "config/values.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 #include "ground/base/variable.h"
+#include "ground/wire/fields.h"
 #include "ground/wire/json.h"
 
 #define NAME_MAX_BYTES  64
@@ -266,6 +267,7 @@ static int place_program(
 	char *seen = NULL;
 	struct stat st;
 
+	assert(*program != NULL); /* require_keys and take_command saw to it */
 	if ((*program)[0] == '/' || strchr(*program, '/') == NULL)
 		return 0;
 	if (str_starts(*program, "{workspace}/")) /* a file of the task's: only the box will tell */
@@ -342,7 +344,7 @@ static int read_definition(struct reader *r, const struct toml *root, struct err
 		e = check_instruction(r, root, plan, err);
 	if (e == 0)
 		e = check_env(r, root, plan, err);
-	if (e < 0)
+	if (e != 0)
 		return e;
 	e = digest_of(plan, d->mount_words, d->secret_names, plan->harness.digest);
 	if (e < 0)
@@ -356,17 +358,11 @@ static int read_from_file(const char *path, struct plan *plan, char ***files, st
 	struct reader r = {.file = path, .where = "", .key = "", .target = &d};
 	autofree char *real = NULL, *base = NULL;
 	struct toml *root = NULL;
-	int e = config_parse(path, &root, err);
+	int e = config_parse(path, &root, &real, &base, err);
 
 	if (e < 0)
 		return e;
-	real = realpath(path, NULL);
-	if (real == NULL) {
-		toml_free(root);
-		return err_set(err, errno, "resolve '%s'", path);
-	}
-	base = own_strdup(real);
-	r.base = dirname(base);
+	r.base = base;
 	e = read_definition(&r, root, err);
 	toml_free(root);
 	strv_free(d.mount_words);

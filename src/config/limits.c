@@ -108,7 +108,8 @@ int limits_take(const struct reader *r, const struct toml *value, struct err *er
 		{"stderr", FIELD_TYPE(STRING), "a size from \"1K\" to \"64M\"", take_size},
 		{"artifact_bytes", FIELD_TYPE(STRING), a_size, take_size},
 		{"artifacts_bytes", FIELD_TYPE(STRING), a_size, take_size},
-		{"artifact_files", FIELD_TYPE(INTEGER), "a whole number from 1 to 100000", take_count},
+		{"artifact_files", FIELD_TYPE(INTEGER), "a whole number from 1 to 100000",
+			take_count},
 		{NULL, 0, NULL, NULL},
 	};
 	struct reader at = *r;
@@ -124,7 +125,8 @@ void limits_lay_over(struct plan_bounds *lower, const struct plan_bounds *upper)
 	for (size_t i = 0; i < array_count(all); i++)
 		for (size_t k = 0; k < all[i].count; k++)
 			if (*value_at(&said, &all[i].rows[k]) != 0)
-				*value_at(lower, &all[i].rows[k]) = *value_at(&said, &all[i].rows[k]);
+				*value_at(lower, &all[i].rows[k]) =
+					*value_at(&said, &all[i].rows[k]);
 }
 
 void limits_fill(struct plan_bounds *bounds)

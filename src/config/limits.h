@@ -2,8 +2,8 @@
 #ifndef CONFIG_LIMITS_H
 #define CONFIG_LIMITS_H
 
-#include "config/fields.h"
 #include "ground/terms/plan.h"
+#include "ground/wire/fields.h"
 
 /* [limits]: how long and how much a session with a harness may be. One row per key serves the file,
  * the layers and the defaults; docs/files.md has the same rows. */

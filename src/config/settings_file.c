@@ -5,16 +5,15 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <libgen.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "config/bounds.h"
-#include "config/fields.h"
 #include "config/limits.h"
 #include "config/values.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
+#include "ground/wire/fields.h"
 
 static int take_count(
 	const struct reader *r, const struct toml *v, unsigned max, unsigned *ret, struct err *err)
@@ -328,11 +327,8 @@ static const struct field run_file_rows[] = {
 	{"tasks", FIELD_TYPE(ARRAY), "an array of task directories", take_tasks},
 	ROWS_OF_BOTH_FILES};
 
-#define ANY_TYPE (FIELD_TYPE(TABLE) * 2 - 1)
-static_assert(TOML_TABLE == 6, "ANY_TYPE covers every type up to the last");
-
-static const struct field user_file_rows[] = {{"harnesses", ANY_TYPE, "", refuse_in_user_file},
-	{"tasks", ANY_TYPE, "", refuse_in_user_file}, ROWS_OF_BOTH_FILES};
+static const struct field user_file_rows[] = {{"harnesses", FIELD_ANY, "", refuse_in_user_file},
+	{"tasks", FIELD_ANY, "", refuse_in_user_file}, ROWS_OF_BOTH_FILES};
 
 static int read_file(
 	const char *path, const struct field *rows, struct settings *ret, struct err *err)
@@ -341,18 +337,12 @@ static int read_file(
 	struct toml *root = NULL;
 	autofree char *real = NULL, *base = NULL;
 	struct reader r = {.file = path, .where = "", .key = "", .target = ret};
-	int e = config_parse(path, &root, err);
+	int e = config_parse(path, &root, &real, &base, err);
 
 	if (e < 0)
 		return e;
 	settings_init(ret);
-	real = realpath(path, NULL);
-	if (real == NULL) {
-		toml_free(root);
-		return err_set(err, errno, "resolve '%s'", path);
-	}
-	base = own_strdup(real);
-	r.base = dirname(base);
+	r.base = base;
 	e = fields_read(&r, root, rows, later, err);
 	toml_free(root);
 	if (e < 0) {

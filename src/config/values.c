@@ -4,6 +4,7 @@
 #include "config/values.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,10 @@
 
 #define FILE_BYTES_MAX ((size_t)1024 * 1024)
 
-int config_parse(const char *path, struct toml **ret, struct err *err)
+int config_parse(
+	const char *path, struct toml **ret, char **ret_real, char **ret_directory, struct err *err)
 {
+	autofree char *real = NULL, *copy = NULL;
 	autodone(buf_done) struct buf text;
 	int r;
 
@@ -25,7 +28,16 @@ int config_parse(const char *path, struct toml **ret, struct err *err)
 	r = file_read(path, &text, err);
 	if (r < 0)
 		return r;
-	return toml_parse(buf_text(&text), text.len, path, ret, err);
+	real = realpath(path, NULL);
+	if (real == NULL)
+		return err_set(err, errno, "resolve '%s'", path);
+	r = toml_parse(buf_text(&text), text.len, path, ret, err);
+	if (r < 0)
+		return r;
+	copy = own_strdup(real);
+	*ret_directory = own_strdup(dirname(copy));
+	*ret_real = take_ptr(&real);
+	return 0;
 }
 
 /* ---- paths ------------------------------------------------------------------------------------ */

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "config/fields.h"
 #include "ground/base/err.h"
 #include "ground/terms/plan.h"
+#include "ground/wire/fields.h"
 
 /* Values that several files know. The take_ functions belong to rows of struct field. */
 
@@ -41,7 +41,9 @@ const char *path_beneath(const char *path, const char *directory);
 /* $XDG_CONFIG_HOME/hemra, else ~/.config/hemra; owned; NULL without a home. */
 char *path_user_config(void);
 
-/* A whole file as TOML; toml_free() it. -ENOENT when it is not there. */
-int config_parse(const char *path, struct toml **ret, struct err *err);
+/* A whole file as TOML; toml_free() it. -ENOENT when it is not there. Its real path and the
+ * directory of that are owned by the caller. */
+int config_parse(const char *path, struct toml **ret, char **ret_real, char **ret_directory,
+	struct err *err);
 
 #endif

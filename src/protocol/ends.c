@@ -3,6 +3,7 @@
 
 #include "protocol/ends.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -93,8 +94,12 @@ void ends_add(struct ends *e, const char *bytes, size_t size)
 
 void ends_end(struct ends *e)
 {
-	size_t from =
-		(e->ring_at + e->ring_max - e->ring_bytes) % (e->ring_max > 0 ? e->ring_max : 1);
+	size_t from = 0;
+
+	if (e->ring_bytes > 0) {
+		assert(e->ring_bytes <= e->ring_max && e->ring_max > 0);
+		from = (e->ring_at + e->ring_max - e->ring_bytes) % e->ring_max;
+	}
 
 	/* a sequence whose beginning was lost is lost with it */
 	for (int i = 0; i < 3 && e->lost > 0 && e->ring_bytes > 0; i++) {

@@ -53,7 +53,7 @@ enum outcome program_outcome(const struct program *p, char *reason, size_t size)
 
 /* message.c: one line of the harness's. An ndjson line function; context is the program. Negative
  * when the session broke, -ENOMEM when only memory ran out. */
-int program_line(void *context, const char *line, size_t size, uint64_t offset);
+int program_line(void *context, const char *bytes, size_t size, uint64_t offset);
 /* A byte that breaks the protocol: an event that holds what was around it, then the break.
  * at <= size; offset is where line starts in the stream. */
 void program_fault(struct program *p, const char *line, size_t size, size_t at, uint64_t offset,

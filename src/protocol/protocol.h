@@ -81,7 +81,7 @@ void session_stopped(struct session *s);
  * directory; deadline_at may be NULL. */
 struct plan;
 struct buf;
-void protocol_run_start(const struct plan *plan, const char *artifacts, const char *deadline_at,
-	struct buf *out);
+void protocol_run_start(
+	const struct plan *plan, const char *artifacts, const char *deadline_at, struct buf *out);
 
 #endif

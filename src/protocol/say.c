@@ -68,7 +68,7 @@ void say_start(struct program *p)
 {
 	buf_reset(&p->scratch);
 	(void)buf_add(&p->scratch, p->start, p->start_bytes);
-	send_message(p, /* writer= */ NULL, EVENT_HARNESS_START);
+	send_message(p, /* w= */ NULL, EVENT_HARNESS_START);
 }
 
 static void put_reason(struct json_writer *w, const struct session *s)
@@ -91,7 +91,7 @@ void say_cancel(struct program *p)
 	session_event_consume(s, EVENT_HARNESS_CANCEL, &data);
 	w = open_message(p, "run.cancel");
 	put_reason(&w, s);
-	send_message(p, /* writer= */ NULL, EVENT_TYPE_COUNT);
+	send_message(p, /* w= */ NULL, EVENT_TYPE_COUNT);
 }
 
 void say_pong(struct program *p)
@@ -156,8 +156,8 @@ static void put_task(struct json_writer *w, const struct plan *plan)
 	json_object_close(w);
 }
 
-void protocol_run_start(const struct plan *plan, const char *artifacts, const char *deadline_at,
-	struct buf *out)
+void protocol_run_start(
+	const struct plan *plan, const char *artifacts, const char *deadline_at, struct buf *out)
 {
 	const char *workdir = plan->task.workdir;
 	struct json_writer w;

@@ -20,16 +20,16 @@ int run_cancel(const char *store, const struct id *attempt, struct err *err)
 	autofree char *live = own_printf("%s/live", store);
 	autoclose int directory = open(live, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	autoclose int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	struct timeval wait = { .tv_sec = ANSWER_WAIT_S };
-	struct msg m = { .version = MSG_VERSION, .type = MSG_CANCEL, .value = { CANCEL_OPERATOR } };
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct timeval wait = {.tv_sec = ANSWER_WAIT_S};
+	struct msg m = {.version = MSG_VERSION, .type = MSG_CANCEL, .value = {CANCEL_OPERATOR}};
 
 	if (directory < 0)
 		return err_set(err, errno, "open '%s'", live);
 	if (fd < 0)
 		return err_set(err, errno, "make a socket");
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s.sock", directory,
-		attempt->text);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s.sock",
+		directory, attempt->text);
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {

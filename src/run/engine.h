@@ -14,6 +14,25 @@
 
 struct engine;
 
+/* What a record is written with. */
+struct books {
+	struct store *store; /* NULL without a record */
+	struct index *index;
+	struct seal_key *key;
+};
+
+/* What an attempt's events say of its beginning and end; plain data from a locked child. */
+struct last_word {
+	uint32_t planned, settled; /* is there such a line? */
+	uint32_t local;
+	uint32_t outcome, graded; /* from here on meaningful when it is settled */
+	double score;
+	int64_t duration_ms;
+	struct usage usage;
+	struct id run;
+	char reason[504];
+};
+
 /* One attempt of the run: its plan, and its steward while there is one. */
 struct entry {
 	struct engine *engine;
@@ -32,9 +51,7 @@ struct engine {
 	run_progress_fn *progress;
 	void *context;
 	struct loop *loop;
-	struct store *store; /* NULL without a record */
-	struct index *index;
-	struct seal_key *key;
+	struct books books;
 	int run_lock; /* live/<run>.run, locked for as long as the engine lives */
 	struct entry *entries;
 	size_t count, next, active, concurrency;
@@ -46,7 +63,8 @@ struct engine {
 
 /* plan.c */
 /* One plan per harness, task and attempt, in that order; nothing is written. */
-int plans_make(const struct run_request *request, struct plan **ret, size_t *ret_count, struct err *err);
+int plans_make(
+	const struct run_request *request, struct plan **ret, size_t *ret_count, struct err *err);
 void plans_free(struct plan *plans, size_t count);
 
 /* nursery.c */
@@ -60,10 +78,10 @@ int engine_record_plans(struct engine *e, struct err *err);
 void engine_close_store(struct engine *e);
 /* Ends an attempt that has no steward: appends attempt.settled and seals. -EWOULDBLOCK: a steward's
  * lock is still there. */
-int engine_settle_orphan(struct engine *e, struct entry *entry, enum outcome outcome, const char *reason,
-	struct err *err);
-int engine_seal(struct engine *e, const struct id *attempt, const struct event_head *head, bool local,
-	struct err *err);
+int engine_settle_orphan(struct engine *e, struct entry *entry, enum outcome outcome,
+	const char *reason, struct err *err);
+int engine_seal(struct engine *e, const struct id *attempt, const struct event_head *head,
+	bool local, struct err *err);
 void engine_row_settled(struct engine *e, struct entry *entry, const struct event_head *head,
 	int64_t settled_us, uint64_t artifact_bytes);
 
@@ -71,11 +89,22 @@ void engine_row_settled(struct engine *e, struct entry *entry, const struct even
 int steward_start(struct entry *entry, struct err *err);
 void steward_cancel(struct entry *entry, int signo);
 
+/* orphan.c: attempts without a steward */
+/* -EBADMSG when the events cannot be read. */
+int orphan_read(
+	const struct books *b, const struct id *attempt, struct last_word *ret, struct err *err);
+/* Ends and seals an attempt, with this outcome unless its steward wrote another; ret has what holds.
+ * The index is left alone. -EWOULDBLOCK: a steward's lock is still there. */
+int orphan_settle(const struct books *b, const struct id *attempt, enum outcome outcome,
+	const char *reason, struct last_word *ret, struct err *err);
+/* Puts into the index what it lacks of these attempts, and of all runs. */
+int orphan_rows(const struct books *b, const struct id *attempts, size_t count, struct err *err);
+
 /* reap.c */
-int reap_store(struct store *store, struct index *index, struct seal_key *key, struct run_reaped *ret,
-	struct err *err);
+int reap_store(const struct books *books, struct run_reaped *ret, struct err *err);
 /* The work directory (beneath the store and beneath work, which may be NULL) and the socket. */
-void reap_files(struct store *store, const struct id *attempt, const char *work, struct run_reaped *result);
+void reap_files(
+	struct store *store, const struct id *attempt, const char *work, struct run_reaped *result);
 
 /* schedule.c */
 void schedule_run(struct engine *e);

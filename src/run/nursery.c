@@ -66,7 +66,7 @@ static void fork_spare(struct nursery *n)
 
 /* value[0] says how many more are to come. A steward that cannot be had is seen by the engine as one
  * that is gone. */
-static void handle_spawn(struct nursery *n, const struct msg *m, const int *fds, size_t fd_count)
+static void handle_spawn(struct nursery *n, const struct msg *m, const struct sock_fds *fds)
 {
 	int r = -EPIPE;
 
@@ -74,11 +74,11 @@ static void handle_spawn(struct nursery *n, const struct msg *m, const int *fds,
 		fork_spare(n);
 		if (n->spare_fd < 0)
 			break;
-		r = sock_send(n->spare_fd, m, sizeof(*m), NULL, 0, fds, fd_count);
+		r = sock_send(n->spare_fd, m, sizeof(*m), NULL, 0, fds);
 		own_close(&n->spare_fd); /* it is a steward now, or it died while it waited */
 	}
-	for (size_t i = 0; i < fd_count; i++)
-		(void)close(fds[i]);
+	for (size_t i = 0; i < fds->count; i++)
+		(void)close(fds->fd[i]);
 	if (m->value[0] > 0)
 		fork_spare(n);
 }
@@ -92,20 +92,20 @@ static void end_if_alone(struct nursery *n)
 static void handle_engine(void *context, uint32_t events)
 {
 	struct nursery *n = context;
-	int fds[SOCK_FDS_MAX];
-	size_t fd_count;
+	struct sock_fds fds;
 	struct msg m;
-	ssize_t size = sock_recv(n->engine_fd, &m, sizeof(m), NULL, 0, fds, &fd_count);
+	ssize_t size = sock_recv(n->engine_fd, &m, sizeof(m), NULL, 0, &fds);
 
 	(void)events;
 	if (size == -EAGAIN)
 		return;
-	if (size == sizeof(m) && m.version == MSG_VERSION && m.type == MSG_SPAWN && fd_count >= 2) {
-		handle_spawn(n, &m, fds, fd_count);
+	if (size == sizeof(m) && m.version == MSG_VERSION && m.type == MSG_SPAWN &&
+		fds.count >= 2) {
+		handle_spawn(n, &m, &fds);
 		return;
 	}
-	for (size_t i = 0; i < fd_count; i++)
-		(void)close(fds[i]);
+	for (size_t i = 0; i < fds.count; i++)
+		(void)close(fds.fd[i]);
 	loop_watch_free(n->watch);
 	n->watch = NULL;
 	n->engine_gone = true;
@@ -127,10 +127,10 @@ static void be_nursery(int engine_fd) __attribute__((noreturn));
 
 static void be_nursery(int engine_fd)
 {
-	static const int ignored[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE };
-	static const int watched[] = { SIGCHLD, 0 };
-	struct nursery n = { .engine_fd = engine_fd, .spare_fd = -1, .loop = loop_new() };
-	struct err err = { 0 };
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+	static const int watched[] = {SIGCHLD, 0};
+	struct nursery n = {.engine_fd = engine_fd, .spare_fd = -1, .loop = loop_new()};
+	struct err err = {0};
 
 	(void)prctl(PR_SET_NAME, "hemra-nursery");
 	/* a terminal's Ctrl-C reaches the whole group; the engine alone decides what it means */
@@ -170,15 +170,15 @@ int run_nursery(struct err *err)
 
 int nursery_spawn(int steward_end, int plan_fd, int events_fd, size_t to_come, struct err *err)
 {
-	struct msg m = { .version = MSG_VERSION, .type = MSG_SPAWN, .value = { to_come } };
-	const int fds[] = { steward_end, plan_fd, events_fd };
+	struct msg m = {.version = MSG_VERSION, .type = MSG_SPAWN, .value = {to_come}};
+	const struct sock_fds fds = {{steward_end, plan_fd, events_fd}, events_fd >= 0 ? 3 : 2};
 	int r;
 
 	if (nursery_fd < 0)
 		return err_say(err, EPIPE, "there is no nursery");
-	r = sock_send(nursery_fd, &m, sizeof(m), NULL, 0, fds, events_fd >= 0 ? 3 : 2);
+	r = sock_send(nursery_fd, &m, sizeof(m), NULL, 0, &fds);
 	if (r == -EAGAIN && sock_wait(nursery_fd, POLLOUT, SEND_WAIT_MS) == 0)
-		r = sock_send(nursery_fd, &m, sizeof(m), NULL, 0, fds, events_fd >= 0 ? 3 : 2);
+		r = sock_send(nursery_fd, &m, sizeof(m), NULL, 0, &fds);
 	return r < 0 ? err_set(err, -r, "ask the nursery for a steward") : 0;
 }
 

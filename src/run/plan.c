@@ -4,6 +4,7 @@
 
 #include "run/engine.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ void plans_free(struct plan *plans, size_t count)
 	free(plans);
 }
 
-static void take_variables(struct plan_variable **to, size_t *to_count, const struct plan_variable *from,
-	size_t count)
+static void take_variables(
+	struct plan_variable **to, size_t *to_count, const struct plan_variable *from, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		plan_variables_add(to, to_count, from[i].name, from[i].value);
@@ -41,7 +42,8 @@ static char *copy_or_null(const char *text)
 static int put_task(const struct settings *s, const struct task *t, struct plan *p, struct err *err)
 {
 	if (p->harness.kind == HARNESS_ORACLE && t->solution == NULL)
-		return err_say(err, EINVAL, "task '%s' has no solution/ for the oracle to run", t->name);
+		return err_say(
+			err, EINVAL, "task '%s' has no solution/ for the oracle to run", t->name);
 	p->task.name = own_strdup(t->name);
 	(void)memcpy(p->task.digest, t->digest, sizeof(p->task.digest));
 	p->task.directory = own_strdup(t->directory);
@@ -53,7 +55,8 @@ static int put_task(const struct settings *s, const struct task *t, struct plan 
 	take_variables(&p->task.env, &p->task.env_count, t->env, t->env_count);
 	take_variables(&p->task.solution_env, &p->task.solution_env_count, t->solution_env,
 		t->solution_env_count);
-	take_variables(&p->verifier.env, &p->verifier.env_count, t->verifier_env, t->verifier_env_count);
+	take_variables(
+		&p->verifier.env, &p->verifier.env_count, t->verifier_env, t->verifier_env_count);
 	p->task.differences = strv_copy(t->differences);
 	p->verifier.present = t->tests != NULL;
 	p->verifier.timeout_ms = t->verifier_timeout_ms;
@@ -76,6 +79,7 @@ static int put_exec(const struct run_request *request, struct plan *p, struct er
 {
 	const char *source = p->sandbox.workspace_source;
 
+	assert(request->exec_argv != NULL); /* only for an exec are we called */
 	if (request->exec_argv[0] == NULL)
 		return err_say(err, EINVAL, "exec needs a command");
 	p->harness.command = strv_copy(request->exec_argv);
@@ -127,12 +131,13 @@ static void cover(const struct settings *s, struct plan *p)
 static int check_workspace_place(const struct plan *p, struct err *err)
 {
 	for (size_t i = 0; i < p->harness.mount_count + p->sandbox.mount_count; i++) {
-		const struct plan_mount *m = i < p->harness.mount_count
-						     ? &p->harness.mounts[i]
-						     : &p->sandbox.mounts[i - p->harness.mount_count];
+		const struct plan_mount *m =
+			i < p->harness.mount_count ? &p->harness.mounts[i]
+						   : &p->sandbox.mounts[i - p->harness.mount_count];
 
 		if (strcmp(m->target, p->sandbox.workspace_target) == 0)
-			return err_say(err, EINVAL, "mounts: '%s' is where the workspace is", m->target);
+			return err_say(
+				err, EINVAL, "mounts: '%s' is where the workspace is", m->target);
 	}
 	return 0;
 }
@@ -168,21 +173,22 @@ static int check_limits(const struct plan *p, const struct sandbox_capabilities 
 		what, c->how);
 }
 
-static int check_isolation(const struct plan *p, const struct sandbox_capabilities *c, struct err *err)
+static int check_isolation(
+	const struct plan *p, const struct sandbox_capabilities *c, struct err *err)
 {
 	unsigned missing = p->sandbox.require & ~c->isolation;
 
 	for (const struct flag_name *f = isolation_names; f->name != NULL; f++)
 		if ((missing & f->flag) != 0)
-			return err_say(err, EPERM, "required isolation '%s' is not offered: %s", f->name,
-				c->sentence);
+			return err_say(err, EPERM, "required isolation '%s' is not offered: %s",
+				f->name, c->sentence);
 	return 0;
 }
 
 static int check_sandbox(const struct plan *p, struct err *err)
 {
 	const struct sandbox_provider *provider = sandbox_provider_find(p->sandbox.kind);
-	struct sandbox_capabilities capabilities = { 0 };
+	struct sandbox_capabilities capabilities = {0};
 
 	provider->capabilities(&p->sandbox.limits, p->sandbox.weaker, &capabilities);
 	if (check_isolation(p, &capabilities, err) < 0)
@@ -191,8 +197,8 @@ static int check_sandbox(const struct plan *p, struct err *err)
 }
 
 /* One plan, but for ids. */
-static int make_plan(const struct run_request *request, const char *harness, const struct task *task,
-	struct plan *ret, struct err *err)
+static int make_plan(const struct run_request *request, const char *harness,
+	const struct task *task, struct plan *ret, struct err *err)
 {
 	const struct settings *s = &request->settings;
 
@@ -203,7 +209,8 @@ static int make_plan(const struct run_request *request, const char *harness, con
 	if ((task != NULL ? put_task(s, task, ret, err) : put_exec(request, ret, err)) < 0)
 		goto fail;
 	cover(s, ret);
-	if (check_workspace_place(ret, err) < 0 || check_secrets(ret, err) < 0 || check_sandbox(ret, err) < 0)
+	if (check_workspace_place(ret, err) < 0 || check_secrets(ret, err) < 0 ||
+		check_sandbox(ret, err) < 0)
 		goto fail;
 	return 0;
 fail:
@@ -211,7 +218,8 @@ fail:
 	return -err->code;
 }
 
-static int load_tasks(const struct run_request *request, struct task **ret, size_t *ret_count, struct err *err)
+static int load_tasks(
+	const struct run_request *request, struct task **ret, size_t *ret_count, struct err *err)
 {
 	char *const *names = request->settings.tasks;
 	size_t count = strv_count(names);
@@ -219,8 +227,9 @@ static int load_tasks(const struct run_request *request, struct task **ret, size
 	size_t kept = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		autofree char *path = names[i][0] == '/' ? own_strdup(names[i])
-							 : own_printf("%s/%s", request->base, names[i]);
+		autofree char *path = names[i][0] == '/'
+					      ? own_strdup(names[i])
+					      : own_printf("%s/%s", request->base, names[i]);
 		size_t same = 0;
 
 		if (task_load(path, &tasks[kept], err) < 0) {
@@ -231,7 +240,9 @@ static int load_tasks(const struct run_request *request, struct task **ret, size
 		}
 		while (same < kept && strcmp(tasks[same].digest, tasks[kept].digest) != 0)
 			same++;
-		for (size_t n = 0; same == kept && request->notice != NULL && n < tasks[kept].warning_count; n++)
+		for (size_t n = 0;
+			same == kept && request->notice != NULL && n < tasks[kept].warning_count;
+			n++)
 			request->notice(tasks[kept].warnings[n].text);
 		if (same < kept) /* the same content listed twice runs once */
 			task_done(&tasks[kept]);
@@ -251,8 +262,8 @@ struct plan_list {
 	struct wall now;
 };
 
-static int add_plans(const struct run_request *request, const char *harness, const struct task *task,
-	struct plan_list *list, struct err *err)
+static int add_plans(const struct run_request *request, const char *harness,
+	const struct task *task, struct plan_list *list, struct err *err)
 {
 	unsigned attempts = request->settings.attempts > 0 ? request->settings.attempts : 1;
 	const char *work = request->settings.work_dir;
@@ -279,7 +290,8 @@ static int add_plans(const struct run_request *request, const char *harness, con
 		else if (p->store != NULL)
 			p->work = own_printf("%s/work/%s", p->store, p->attempt.text);
 		else
-			p->work = own_printf("%s/hemra-%s", getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp",
+			p->work = own_printf("%s/hemra-%s",
+				getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp",
 				p->attempt.text);
 	}
 	return 0;
@@ -303,7 +315,7 @@ static int make_all(const struct run_request *request, const struct task *tasks,
  * trial. */
 static int check_usable(const struct plan *plans, size_t count, struct err *err)
 {
-	bool tried[SANDBOX_KIND_COUNT] = { false };
+	bool tried[SANDBOX_KIND_COUNT] = {false};
 
 	for (size_t i = 0; i < count; i++) {
 		enum sandbox_kind kind = plans[i].sandbox.kind;
@@ -317,10 +329,11 @@ static int check_usable(const struct plan *plans, size_t count, struct err *err)
 	return 0;
 }
 
-int plans_make(const struct run_request *request, struct plan **ret, size_t *ret_count, struct err *err)
+int plans_make(
+	const struct run_request *request, struct plan **ret, size_t *ret_count, struct err *err)
 {
 	const struct settings *s = &request->settings;
-	struct plan_list list = { .now = wall_now() };
+	struct plan_list list = {.now = wall_now()};
 	struct task *tasks = NULL;
 	size_t task_count = 0, room;
 	int r;
@@ -328,7 +341,8 @@ int plans_make(const struct run_request *request, struct plan **ret, size_t *ret
 	if (request->exec_argv == NULL && load_tasks(request, &tasks, &task_count, err) < 0)
 		return -err->code;
 	room = request->exec_argv != NULL ? 1
-		: strv_count(s->harnesses) * task_count * (s->attempts > 0 ? s->attempts : 1);
+					  : strv_count(s->harnesses) * task_count *
+						    (s->attempts > 0 ? s->attempts : 1);
 	if (room > ATTEMPTS_MAX) {
 		r = err_say(err, E2BIG, "a run has at most %d attempts", ATTEMPTS_MAX);
 	} else {

@@ -3,69 +3,100 @@
  *
  * An engine holds a lock on live/<run>.run while it lives, and writes there where its attempts work.
  * A steward holds the lock on its attempt's events. An attempt that is not settled, whose engine's
- * lock and whose steward's lock are free, is an orphan: it gets its last line (outcome lost, unless
- * its steward wrote one), its seal and its row, and its work directory and socket go. */
+ * lock and whose steward's lock are free, is an orphan (orphan.c). Orphans are found in the index and,
+ * where an engine died, among the events that the index does not know yet. */
 
 #include "run/engine.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ground/base/log.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 #include "ground/kernel/files.h"
-#include "ground/kernel/lockdown.h"
-
-#define LINE_MAX_BYTES 65536 /* a settled line of ours is far shorter */
 
 struct orphan {
 	struct id run, attempt;
-	bool local;
+	bool busy; /* its engine or its steward lives */
 };
 
 struct reap {
-	struct store *store;
-	struct index *index;
-	struct seal_key *key;
+	const struct books *books;
 	struct run_reaped *result;
-	struct orphan *orphans;
+	struct orphan *orphans; /* owned */
 	size_t count, room;
+	bool any_dead, any_living; /* engines */
 };
 
-/* What the last line of an attempt's events says; plain data from a locked child. */
-struct last_word {
-	uint32_t found, outcome, graded, reserved;
-	double score;
-	int64_t duration_ms, settled_us;
-	struct usage usage;
-	char reason[504];
-};
-
-static int collect(void *context, const struct index_attempt *row)
+static void add_orphan(struct reap *r, const struct id *run, const struct id *attempt)
 {
-	struct reap *r = context;
-
-	if (row->state == STATE_DONE || row->removed)
-		return 0;
 	if (r->count == r->room) {
 		r->room = r->room > 0 ? 2 * r->room : 16;
 		r->orphans = reallocarray(r->orphans, r->room, sizeof(*r->orphans));
 		if (r->orphans == NULL)
 			abort();
 	}
-	r->orphans[r->count++] = (struct orphan){ row->run, row->attempt, strcmp(row->sandbox, "local") == 0 };
+	r->orphans[r->count++] = (struct orphan){.run = *run, .attempt = *attempt};
+}
+
+static int add_unfinished(void *context, const struct index_attempt *row)
+{
+	if (row->state != STATE_DONE && !row->removed)
+		add_orphan(context, &row->run, &row->attempt);
 	return 0;
+}
+
+/* ---- engines ------------------------------------------------------------------------------------ */
+
+typedef void lock_fn(struct reap *r, int live, const char *name, int fd);
+
+/* fn for every live/<run>.run: fd holds its lock, or is -1 because its engine does. */
+static void each_run_lock(struct reap *r, lock_fn *fn)
+{
+	int live = openat(store_fd(r->books->store), "live", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = live >= 0 ? fdopendir(live) : NULL;
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		autoclose int fd = -1;
+
+		if (!str_ends(entry->d_name, ".run"))
+			continue;
+		fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0)
+			continue;
+		if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+			own_close(&fd);
+		fn(r, dirfd(dir), entry->d_name, fd);
+	}
+	if (dir != NULL)
+		(void)closedir(dir); /* only read from */
+}
+
+static void count_engine(struct reap *r, int live, const char *name, int fd)
+{
+	(void)live;
+	(void)name;
+	r->any_dead |= fd >= 0;
+	r->any_living |= fd < 0;
+}
+
+static void remove_lock(struct reap *r, int live, const char *name, int fd)
+{
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < r->count; i++)
+		if (r->orphans[i].busy && str_starts(name, r->orphans[i].run.text))
+			return; /* its last attempts still stop */
+	if (unlinkat(live, name, 0) == 0)
+		r->result->sockets++;
 }
 
 /* Takes the lock of a run's engine: true when nobody holds it. *ret_work is where its attempts
@@ -73,7 +104,7 @@ static int collect(void *context, const struct index_attempt *row)
 static bool engine_is_dead(const struct reap *r, const struct id *run, char **ret_work)
 {
 	autofree char *name = own_printf("live/%s.run", run->text);
-	autoclose int fd = openat(store_fd(r->store), name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	autoclose int fd = openat(store_fd(r->books->store), name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	char work[4096];
 	ssize_t n;
 
@@ -88,110 +119,75 @@ static bool engine_is_dead(const struct reap *r, const struct id *run, char **re
 	return true;
 }
 
-static int take_last_word(void *context, const struct index_attempt *a)
-{
-	struct last_word *w = context;
+/* ---- events that the index does not know ---------------------------------------------------------- */
 
-	w->found = 1;
-	w->outcome = (uint32_t)a->outcome;
-	w->graded = a->graded;
-	w->score = a->score;
-	w->duration_ms = a->duration_ms;
-	w->settled_us = a->settled.us;
-	w->usage = a->usage;
-	(void)snprintf(w->reason, sizeof(w->reason), "%s", a->reason != NULL ? a->reason : "");
+static int ignore_row(void *context, const struct index_attempt *row)
+{
+	(void)context;
+	(void)row;
 	return 0;
 }
 
-/* Events hold what agents wrote: a locked child reads them. */
-static void read_last_word(const struct reap *r, const struct id *attempt, struct last_word *ret)
+/* An engine that dies before its first line is written leaves a file in which nothing was ever
+ * acknowledged. Only where no engine lives: one may be about to write. */
+static void remove_empty(struct reap *r, int events, const char *name)
 {
-	autoclose int in = -1, out = -1;
-	int ends[2];
-	pid_t pid;
+	autoclose int fd = openat(events, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 
-	*ret = (struct last_word){ 0 };
-	if (pipe2(ends, O_CLOEXEC) < 0)
+	if (r->any_living || fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return;
-	in = ends[0];
-	out = ends[1];
-	pid = fork();
-	if (pid == 0) {
-		struct index_sink sink = { .context = ret, .settled = take_last_word };
-		int directory = store_fd(r->store);
-		struct err err = { 0 };
-
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (lockdown_reader(&directory, 1, /* flags= */ 0, &err) < 0 ||
-			store_derive(r->store, attempt, &sink, &err) < 0)
-			_exit(1);
-		_exit(write(out, ret, sizeof(*ret)) == sizeof(*ret) ? 0 : 1);
-	}
-	own_close(&out);
-	if (pid < 0 || read(in, ret, sizeof(*ret)) != sizeof(*ret))
-		*ret = (struct last_word){ 0 };
-	if (pid > 0)
-		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-			;
-	ret->reason[sizeof(ret->reason) - 1] = '\0';
-	if (ret->outcome >= OUTCOME_COUNT)
-		ret->found = 0;
+	if (unlinkat(events, name, 0) < 0)
+		log_debug("events/%s: errno %d", name, errno); /* verify names it */
 }
 
-static int settle(struct reap *r, const struct orphan *o, struct err *err)
+static void look_at_events(struct reap *r, int events, const char *name)
 {
-	struct index_attempt row = { .run = o->run, .attempt = o->attempt, .state = STATE_DONE,
-		.harness = "", .task = "", .manifest = "", .sandbox = "",
-		.outcome = OUTCOME_LOST, .reason = "hemra died before the attempt was settled",
-		.usage = { -1, -1, -1, -1, -1, -1 } };
-	autodone(buf_done) struct buf data;
-	struct event_log *log = NULL;
-	struct event_head head;
+	struct id attempt = {0};
 	struct last_word word;
-	int e;
+	struct err err;
 
-	buf_init(&data, LINE_MAX_BYTES);
-	e = event_log_claim(r->store, &o->attempt, &log, err);
-	if (e < 0)
-		return e;
-	read_last_word(r, &o->attempt, &word);
-	if (word.found != 0) {
-		row.outcome = (enum outcome)word.outcome;
-		row.reason = word.reason;
-		row.graded = word.graded != 0;
-		row.score = word.score;
-		row.duration_ms = word.duration_ms;
-		row.usage = word.usage;
-	} else {
-		event_encode_settled(&row, &data);
-		e = event_log_append(log, EVENT_ATTEMPT_SETTLED, buf_text(&data), data.len, err);
-	}
-	if (e == 0)
-		e = event_log_sync(log, err);
-	event_log_head(log, &head);
-	row.settled = event_log_at(log);
-	row.events = head.count;
-	row.event_bytes = head.bytes;
-	event_log_close(log);
-	if (e == 0)
-		e = store_seal(r->store, r->key, &o->attempt, &head, o->local, err);
-	if (e == 0)
-		e = index_put_settled(r->index, &row, err);
-	return e;
+	if (strlen(name) != ID_LENGTH + strlen(".jsonl") || !str_ends(name, ".jsonl"))
+		return;
+	(void)memcpy(attempt.text, name, ID_LENGTH);
+	if (!id_is_valid(attempt.text) ||
+		index_get_attempt(r->books->index, &attempt, ignore_row, NULL, &err) != -ENOENT)
+		return;
+	if (orphan_read(r->books, &attempt, &word, &err) < 0)
+		log_debug("events/%s: %s", name, err.text);
+	else if (word.planned != 0)
+		add_orphan(r, &word.run, &attempt);
+	else
+		remove_empty(r, events, name);
 }
 
-void reap_files(struct store *store, const struct id *attempt, const char *work, struct run_reaped *result)
+static void find_unknown(struct reap *r)
+{
+	int events =
+		openat(store_fd(r->books->store), "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = events >= 0 ? fdopendir(events) : NULL;
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL)
+		look_at_events(r, dirfd(dir), entry->d_name);
+	if (dir != NULL)
+		(void)closedir(dir); /* only read from */
+}
+
+/* ---- one orphan ----------------------------------------------------------------------------------- */
+
+void reap_files(
+	struct store *store, const struct id *attempt, const char *work, struct run_reaped *result)
 {
 	autofree char *socket = own_printf("live/%s.sock", attempt->text);
 	autofree char *inside = own_printf("%s/work", store_path(store));
-	const char *const parents[] = { inside, work };
+	const char *const parents[] = {inside, work};
 
 	if (unlinkat(store_fd(store), socket, 0) == 0)
 		result->sockets++;
 	for (size_t i = 0; i < array_count(parents); i++) {
-		autoclose int parent = parents[i] != NULL
-					       ? open(parents[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-					       : -1;
+		autoclose int parent =
+			parents[i] != NULL ? open(parents[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+					   : -1;
 		struct stat st;
 
 		if (parent < 0 || fstatat(parent, attempt->text, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -203,61 +199,58 @@ void reap_files(struct store *store, const struct id *attempt, const char *work,
 	}
 }
 
-static void reap_one(struct reap *r, const struct orphan *o)
+static void reap_one(struct reap *r, struct orphan *o)
 {
 	autofree char *work = NULL;
-	struct err err = { 0 };
+	struct last_word word;
+	struct err err;
 	int e;
 
-	if (!engine_is_dead(r, &o->run, &work))
+	o->busy = !engine_is_dead(r, &o->run, &work);
+	if (o->busy)
 		return;
-	e = settle(r, o, &err);
-	if (e == -EWOULDBLOCK)
-		return; /* its steward still stops it, in order */
-	if (e < 0) {
+	e = orphan_settle(r->books, &o->attempt, OUTCOME_LOST,
+		"hemra died before the attempt was settled", &word, &err);
+	o->busy = e < 0; /* -EWOULDBLOCK: its steward still stops it, in order */
+	if (e < 0 && e != -EWOULDBLOCK)
 		log_debug("reap %s: %s", o->attempt.text, err.text);
+	if (e < 0)
 		return;
-	}
 	r->result->attempts++;
-	reap_files(r->store, &o->attempt, work, r->result);
+	reap_files(r->books->store, &o->attempt, work, r->result);
 }
 
-/* Lock files of runs whose engine is dead. */
-static void reap_run_locks(struct reap *r)
+static int complete_rows(struct reap *r, struct err *err)
 {
-	int live = openat(store_fd(r->store), "live", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = live >= 0 ? fdopendir(live) : NULL;
-	struct dirent *entry;
+	autofree struct id *settled = own_alloc((r->count + 1) * sizeof(*settled));
+	size_t count = 0;
 
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		autoclose int fd = -1;
-
-		if (!str_ends(entry->d_name, ".run"))
-			continue;
-		fd = openat(dirfd(dir), entry->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-		if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && unlinkat(dirfd(dir), entry->d_name, 0) == 0)
-			r->result->sockets++;
-	}
-	if (dir != NULL)
-		(void)closedir(dir); /* only read from */
+	for (size_t i = 0; i < r->count; i++)
+		if (!r->orphans[i].busy)
+			settled[count++] = r->orphans[i].attempt;
+	return count > 0 || r->any_dead ? orphan_rows(r->books, settled, count, err) : 0;
 }
 
-int reap_store(struct store *store, struct index *index, struct seal_key *key, struct run_reaped *ret,
-	struct err *err)
+int reap_store(const struct books *books, struct run_reaped *ret, struct err *err)
 {
-	struct reap r = { .store = store, .index = index, .key = key, .result = ret };
+	struct reap r = {.books = books, .result = ret};
 	const struct sandbox_provider *native = sandbox_provider_find(SANDBOX_NATIVE);
 	int e;
 
-	*ret = (struct run_reaped){ 0 };
-	e = index_each_attempt(index, NULL, collect, &r, err);
+	*ret = (struct run_reaped){0};
+	each_run_lock(&r, count_engine);
+	e = index_each_attempt(books->index, NULL, add_unfinished, &r, err);
+	if (e == 0 && r.any_dead)
+		find_unknown(&r);
 	for (size_t i = 0; e == 0 && i < r.count; i++)
 		reap_one(&r, &r.orphans[i]);
+	if (e == 0)
+		e = complete_rows(&r, err);
+	if (e == 0)
+		each_run_lock(&r, remove_lock);
 	free(r.orphans);
 	if (e < 0)
 		return e;
-	if (r.count > 0)
-		reap_run_locks(&r);
 	e = native->sweep(/* dry_run= */ false, err);
 	if (e > 0)
 		ret->cgroups = (unsigned)e;
@@ -266,19 +259,17 @@ int reap_store(struct store *store, struct index *index, struct seal_key *key, s
 
 int run_reap(const char *path, struct run_reaped *ret, struct err *err)
 {
-	struct store *store = NULL;
-	struct index *index = NULL;
-	struct seal_key *key = NULL;
-	int e = store_open(path, /* flags= */ 0, &store, err);
+	struct books books = {0};
+	int e = store_open(path, /* flags= */ 0, &books.store, err);
 
 	if (e == 0)
-		e = index_open(store, /* write= */ true, &index, err);
+		e = index_open(books.store, /* write= */ true, &books.index, err);
 	if (e == 0)
-		e = seal_key_open(&key, err);
+		e = seal_key_open(&books.key, err);
 	if (e == 0)
-		e = reap_store(store, index, key, ret, err);
-	index_close(index);
-	seal_key_close(key);
-	store_close(store);
+		e = reap_store(&books, ret, err);
+	index_close(books.index);
+	seal_key_close(books.key);
+	store_close(books.store);
 	return e;
 }

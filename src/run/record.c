@@ -25,7 +25,8 @@ static int lock_run(struct engine *e, struct err *err)
 	autofree char *name = own_printf("live/%s.run", e->report->run.text);
 	const char *work = e->request->settings.work_dir;
 
-	e->run_lock = openat(store_fd(e->store), name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	e->run_lock = openat(
+		store_fd(e->books.store), name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (e->run_lock < 0)
 		return err_set(err, errno, "make '%s'", name);
 	if (flock(e->run_lock, LOCK_EX | LOCK_NB) < 0)
@@ -43,16 +44,17 @@ int engine_open_store(struct engine *e, struct err *err)
 
 	if (s->record == 0 || s->store == NULL)
 		return 0;
-	if (store_open(s->store, STORE_CREATE, &e->store, err) < 0 || seal_key_open(&e->key, err) < 0 ||
-		index_open(e->store, /* write= */ true, &e->index, err) < 0)
+	if (store_open(s->store, STORE_CREATE, &e->books.store, err) < 0 ||
+		seal_key_open(&e->books.key, err) < 0 ||
+		index_open(e->books.store, /* write= */ true, &e->books.index, err) < 0)
 		return -err->code;
-	e->report->store = own_strdup(store_path(e->store));
+	e->report->store = own_strdup(store_path(e->books.store));
 	if (s->work_dir != NULL && mkdir(s->work_dir, 0700) < 0 && errno != EEXIST)
 		return err_set(err, errno, "make work directory '%s'", s->work_dir);
 	if (lock_run(e, err) < 0)
 		return -err->code;
 	/* what others left is tidied first; a failure there must not stop this run */
-	if (reap_store(e->store, e->index, e->key, &reaped, err) < 0)
+	if (reap_store(&e->books, &reaped, err) < 0)
 		log_debug("reap: %s", err->text);
 	return 0;
 }
@@ -62,15 +64,16 @@ void engine_close_store(struct engine *e)
 	if (e->run_lock >= 0) {
 		autofree char *name = own_printf("live/%s.run", e->report->run.text);
 
-		(void)unlinkat(store_fd(e->store), name, 0); /* swept at the next start otherwise */
+		(void)unlinkat(
+			store_fd(e->books.store), name, 0); /* swept at the next start otherwise */
 		own_close(&e->run_lock);
 	}
-	index_close(e->index);
-	seal_key_close(e->key);
-	store_close(e->store);
-	e->index = NULL;
-	e->key = NULL;
-	e->store = NULL;
+	index_close(e->books.index);
+	seal_key_close(e->books.key);
+	store_close(e->books.store);
+	e->books.index = NULL;
+	e->books.key = NULL;
+	e->books.store = NULL;
 }
 
 static int put_run_file(struct engine *e, struct err *err)
@@ -103,12 +106,12 @@ static int put_run_file(struct engine *e, struct err *err)
 	(void)buf_add_char(&out, '\n'); /* checked as a whole below */
 	if (buf_status(&out) < 0)
 		return err_set(err, -buf_status(&out), "write %s", name);
-	return store_put_once(e->store, name, buf_text(&out), out.len, err);
+	return store_put_once(e->books.store, name, buf_text(&out), out.len, err);
 }
 
 static struct index_attempt row_of(const struct plan *p, const char *manifest)
 {
-	return (struct index_attempt){ .run = p->run,
+	return (struct index_attempt){.run = p->run,
 		.attempt = p->attempt,
 		.index = p->index,
 		.of = p->of,
@@ -117,10 +120,11 @@ static struct index_attempt row_of(const struct plan *p, const char *manifest)
 		.manifest = manifest,
 		.sandbox = sandbox_kind_name(p->sandbox.kind),
 		.weaker = p->sandbox.weaker,
-		.usage = { -1, -1, -1, -1, -1, -1 } };
+		.usage = {-1, -1, -1, -1, -1, -1}};
 }
 
-static int put_manifest(struct engine *e, const struct plan *p, uint8_t ret_digest[32], struct err *err)
+static int put_manifest(
+	struct engine *e, const struct plan *p, uint8_t ret_digest[32], struct err *err)
 {
 	autodone(buf_done) struct buf manifest;
 	autofree char *name = NULL;
@@ -133,7 +137,7 @@ static int put_manifest(struct engine *e, const struct plan *p, uint8_t ret_dige
 		return err_set(err, -r, "write the manifest of %s", p->attempt.text);
 	str_hex(ret_digest, 32, hex);
 	name = own_printf("manifests/%s.json", hex);
-	return store_put_once(e->store, name, buf_text(&manifest), manifest.len, err);
+	return store_put_once(e->books.store, name, buf_text(&manifest), manifest.len, err);
 }
 
 static int record_plan(struct engine *e, struct entry *entry, struct err *err)
@@ -152,36 +156,37 @@ static int record_plan(struct engine *e, struct entry *entry, struct err *err)
 	str_hex(digest, 32, hex);
 	row = row_of(p, hex);
 	event_encode_planned(&row, &data);
-	if (event_log_create(e->store, &p->attempt, digest, &log, err) < 0)
+	if (event_log_create(e->books.store, &p->attempt, digest, &log, err) < 0)
 		return -err->code;
 	r = event_log_append(log, EVENT_ATTEMPT_PLANNED, buf_text(&data), data.len, err);
 	if (r == 0)
 		r = event_log_sync(log, err);
 	row.planned = event_log_at(log);
 	event_log_close(log);
-	return r < 0 ? r : index_put_planned(e->index, &row, err);
+	return r < 0 ? r : index_put_planned(e->books.index, &row, err);
 }
 
 int engine_record_plans(struct engine *e, struct err *err)
 {
-	struct wall created = { 0 };
+	struct wall created = {0};
 
-	if (e->store == NULL)
+	if (e->books.store == NULL)
 		return 0;
 	(void)wall_parse(e->entries[0].plan.created, &created); /* we wrote it */
 	if (put_run_file(e, err) < 0 ||
-		index_put_run(e->index, &e->report->run, created, e->request->file, err) < 0)
+		index_put_run(e->books.index, &e->report->run, created, e->request->file, err) < 0)
 		return -err->code;
 	for (size_t i = 0; i < e->count; i++)
 		if (record_plan(e, &e->entries[i], err) < 0)
-			return err_add(err, "record the plan of %s", e->entries[i].plan.attempt.text);
+			return err_add(
+				err, "record the plan of %s", e->entries[i].plan.attempt.text);
 	return 0;
 }
 
-int engine_seal(struct engine *e, const struct id *attempt, const struct event_head *head, bool local,
-	struct err *err)
+int engine_seal(struct engine *e, const struct id *attempt, const struct event_head *head,
+	bool local, struct err *err)
 {
-	if (store_seal(e->store, e->key, attempt, head, local, err) < 0)
+	if (store_seal(e->books.store, e->books.key, attempt, head, local, err) < 0)
 		return err_add(err, "seal %s", attempt->text);
 	return 0;
 }
@@ -191,7 +196,7 @@ void engine_row_settled(struct engine *e, struct entry *entry, const struct even
 {
 	const struct run_attempt *result = entry->result;
 	struct index_attempt row = row_of(&entry->plan, "");
-	struct err err = { 0 };
+	struct err err = {0};
 
 	row.state = STATE_DONE;
 	row.settled.us = settled_us;
@@ -204,42 +209,29 @@ void engine_row_settled(struct engine *e, struct entry *entry, const struct even
 	row.usage = result->usage;
 	row.events = head->count;
 	row.event_bytes = head->bytes;
-	if (index_put_settled(e->index, &row, &err) < 0 && e->trouble.code == 0)
+	if (index_put_settled(e->books.index, &row, &err) < 0 && e->trouble.code == 0)
 		e->trouble = err;
 }
 
-int engine_settle_orphan(struct engine *e, struct entry *entry, enum outcome outcome, const char *reason,
-	struct err *err)
+int engine_settle_orphan(struct engine *e, struct entry *entry, enum outcome outcome,
+	const char *reason, struct err *err)
 {
+	const struct id *attempt = &entry->plan.attempt;
 	struct run_attempt *result = entry->result;
-	struct index_attempt row = row_of(&entry->plan, "");
-	struct event_log *log = NULL;
-	struct event_head head = { 0 };
-	autodone(buf_done) struct buf data;
-	int64_t settled_us;
-	int r;
+	struct last_word word = {.outcome = (uint32_t)outcome, .usage = {-1, -1, -1, -1, -1, -1}};
+	int r = 0;
 
-	buf_init(&data, 65536);
+	(void)snprintf(word.reason, sizeof(word.reason), "%s", reason);
+	if (e->books.store != NULL)
+		r = orphan_settle(&e->books, attempt, outcome, reason, &word, err);
+	if (r == 0 && e->books.store != NULL)
+		r = orphan_rows(&e->books, attempt, 1, err);
 	result->state = STATE_DONE;
-	result->outcome = outcome;
-	(void)snprintf(result->reason, sizeof(result->reason), "%s", reason);
-	result->usage = row.usage;
-	if (e->store == NULL)
-		return 0;
-	if (event_log_claim(e->store, &entry->plan.attempt, &log, err) < 0)
-		return -err->code;
-	row.outcome = outcome;
-	row.reason = result->reason;
-	event_encode_settled(&row, &data);
-	r = event_log_append(log, EVENT_ATTEMPT_SETTLED, buf_text(&data), data.len, err);
-	if (r == 0)
-		r = event_log_sync(log, err);
-	event_log_head(log, &head);
-	settled_us = event_log_at(log).us;
-	event_log_close(log);
-	if (r == 0)
-		r = engine_seal(e, &entry->plan.attempt, &head, entry->plan.sandbox.kind == SANDBOX_LOCAL, err);
-	if (r == 0)
-		engine_row_settled(e, entry, &head, settled_us, /* artifact_bytes= */ 0);
+	result->outcome = (enum outcome)word.outcome;
+	result->graded = word.graded != 0;
+	result->score = word.score;
+	result->duration_ms = word.duration_ms;
+	result->usage = word.usage;
+	(void)snprintf(result->reason, sizeof(result->reason), "%s", word.reason);
 	return r;
 }

@@ -20,7 +20,7 @@ void run_report_done(struct run_report *r)
 	}
 	free(r->attempts);
 	free(r->store);
-	*r = (struct run_report){ 0 };
+	*r = (struct run_report){0};
 }
 
 int run_print_config(const struct run_request *request, struct buf *out, struct err *err)
@@ -51,7 +51,8 @@ int run_print_config(const struct run_request *request, struct buf *out, struct 
 	return r < 0 ? err_set(err, -r, "write the plan") : 0;
 }
 
-static void fill_report(struct engine *e, struct plan *plans, size_t count, struct run_report *report)
+static void fill_report(
+	struct engine *e, struct plan *plans, size_t count, struct run_report *report)
 {
 	report->run = plans[0].run;
 	report->attempts = own_alloc(count * sizeof(*report->attempts));
@@ -59,14 +60,14 @@ static void fill_report(struct engine *e, struct plan *plans, size_t count, stru
 	e->entries = own_alloc(count * sizeof(*e->entries));
 	e->count = count;
 	for (size_t i = 0; i < count; i++) {
-		e->entries[i] = (struct entry){ .engine = e, .plan = plans[i], .fd = -1,
-			.result = &report->attempts[i] };
-		report->attempts[i] = (struct run_attempt){ .id = plans[i].attempt,
+		e->entries[i] = (struct entry){
+			.engine = e, .plan = plans[i], .fd = -1, .result = &report->attempts[i]};
+		report->attempts[i] = (struct run_attempt){.id = plans[i].attempt,
 			.harness = own_strdup(plans[i].harness.name),
 			.task = own_strdup(plans[i].task.name),
 			.index = plans[i].index,
 			.of = plans[i].of,
-			.weaker = plans[i].sandbox.weaker };
+			.weaker = plans[i].sandbox.weaker};
 	}
 	free(plans); /* their content moved */
 }
@@ -82,10 +83,14 @@ static int go(struct engine *e, struct err *err)
 int run_go(const struct run_request *request, run_progress_fn *progress, void *context,
 	struct run_report *ret, struct err *err)
 {
-	struct run_report report = { 0 };
-	struct engine e = { .request = request, .report = &report, .progress = progress,
-		.context = context, .run_lock = -1,
-		.concurrency = request->settings.concurrency > 0 ? request->settings.concurrency : 1 };
+	struct run_report report = {0};
+	struct engine e = {.request = request,
+		.report = &report,
+		.progress = progress,
+		.context = context,
+		.run_lock = -1,
+		.concurrency =
+			request->settings.concurrency > 0 ? request->settings.concurrency : 1};
 	struct plan *plans;
 	size_t count;
 	int r;

@@ -19,12 +19,14 @@
 int run_nursery(struct err *err);
 
 struct run_request {
-	struct settings settings; /* borrowed; flags, files and environment already laid over one another */
-	const char *base;         /* directory that relative harness and task names stand against */
-	const char *file;         /* the run file as named, "exec", "check": for the lists */
-	char **exec_argv;         /* hemra exec: the command; settings.harnesses and tasks are then not used */
-	void (*notice)(const char *text); /* told what a task asks for and nothing is done about; may be NULL */
-	bool throw_away;          /* harness check without --store: the store goes when the run ends */
+	struct settings
+		settings; /* borrowed; flags, files and environment already laid over one another */
+	const char *base; /* directory that relative harness and task names stand against */
+	const char *file; /* the run file as named, "exec", "check": for the lists */
+	char **exec_argv; /* hemra exec: the command; settings.harnesses and tasks are then not used */
+	void (*notice)(const char *
+			text); /* told what a task asks for and nothing is done about; may be NULL */
+	bool throw_away;       /* harness check without --store: the store goes when the run ends */
 };
 
 /* What became of one attempt. */
@@ -39,7 +41,7 @@ struct run_attempt {
 	double score;
 	int64_t duration_ms;
 	struct usage usage;
-	int exit_status;     /* exec: the status to exit with */
+	int exit_status; /* exec: the status to exit with */
 	unsigned weaker;
 	unsigned unexpected; /* probe claims that came out otherwise */
 };
@@ -48,9 +50,9 @@ struct run_report {
 	struct id run;
 	struct run_attempt *attempts; /* owned */
 	size_t count;
-	char *store;                  /* absolute; owned; NULL without a record */
-	bool cancelled;               /* a signal or `hemra cancel` ended it early */
-	int signal;                   /* SIGINT or SIGTERM when that is why, else 0 */
+	char *store;    /* absolute; owned; NULL without a record */
+	bool cancelled; /* a signal or `hemra cancel` ended it early */
+	int signal;     /* SIGINT or SIGTERM when that is why, else 0 */
 };
 void run_report_done(struct run_report *r);
 
@@ -76,6 +78,6 @@ int run_cancel(const char *store, const struct id *attempt, struct err *err);
 struct run_reaped {
 	unsigned attempts, directories, cgroups, sockets;
 };
-int run_reap(const char *store, struct run_reaped *ret, struct err *err);
+int run_reap(const char *path, struct run_reaped *ret, struct err *err);
 
 #endif

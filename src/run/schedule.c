@@ -33,9 +33,10 @@ void schedule_over(struct entry *entry)
 }
 
 /* An attempt that never got a steward. */
-static void settle_unstarted(struct engine *e, struct entry *entry, enum outcome outcome, const char *why)
+static void settle_unstarted(
+	struct engine *e, struct entry *entry, enum outcome outcome, const char *why)
 {
-	struct err err = { 0 };
+	struct err err = {0};
 
 	if (engine_settle_orphan(e, entry, outcome, why, &err) < 0 && e->trouble.code == 0)
 		e->trouble = err;
@@ -48,10 +49,11 @@ static void fill(struct engine *e)
 {
 	while (e->next < e->count && (e->active < e->concurrency || e->cancelled)) {
 		struct entry *entry = &e->entries[e->next++];
-		struct err err = { 0 };
+		struct err err = {0};
 
 		if (e->cancelled) {
-			settle_unstarted(e, entry, OUTCOME_CANCELLED, "cancelled before it started");
+			settle_unstarted(
+				e, entry, OUTCOME_CANCELLED, "cancelled before it started");
 			continue;
 		}
 		if (steward_start(entry, &err) < 0) {
@@ -73,10 +75,12 @@ static void handle_signal(void *context, int signo)
 	e->report->signal = signo;
 	if (e->signals >= 3 && !is_exec) {
 		/* stewards see this process's end and stop in order; the next start tidies the rest */
-		static const char text[] = "hemra: giving up waiting; attempts that still stop are settled "
-					   "at the next start\n";
+		static const char text[] =
+			"hemra: giving up waiting; attempts that still stop are settled "
+			"at the next start\n";
 
-		(void)!write(STDERR_FILENO, text, sizeof(text) - 1); /* the way out, whatever happens */
+		(void)!write(
+			STDERR_FILENO, text, sizeof(text) - 1); /* the way out, whatever happens */
 		_exit(128 + signo);
 	}
 	if (!is_exec) {
@@ -92,7 +96,7 @@ static void handle_signal(void *context, int signo)
 
 void schedule_run(struct engine *e)
 {
-	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0 };
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, 0};
 
 	(void)signal(SIGPIPE, SIG_IGN);
 	loop_signals(e->loop, signals, handle_signal, e);

@@ -50,14 +50,14 @@ static int plan_file(const struct plan *p, int *ret_fd, struct err *err)
 static void on_state(struct entry *entry, const struct msg *m)
 {
 	struct engine *e = entry->engine;
-	struct wall at = { (int64_t)m->value[1] };
-	struct err err = { 0 };
+	struct wall at = {(int64_t)m->value[1]};
+	struct err err = {0};
 
 	if (m->value[0] >= STATE_COUNT)
 		return;
 	entry->result->state = (enum state)m->value[0];
-	if (e->index != NULL &&
-		index_put_state(e->index, &entry->plan.attempt, entry->result->state, at, &err) < 0)
+	if (e->books.index != NULL && index_put_state(e->books.index, &entry->plan.attempt,
+					      entry->result->state, at, &err) < 0)
 		note_trouble(e, &err);
 	engine_changed(entry);
 }
@@ -65,14 +65,15 @@ static void on_state(struct entry *entry, const struct msg *m)
 static void on_artifact(struct entry *entry, const struct msg *m)
 {
 	struct engine *e = entry->engine;
-	struct index_artifact row = { .attempt = entry->plan.attempt, .bytes = m->value[0] };
+	struct index_artifact row = {.attempt = entry->plan.attempt, .bytes = m->value[0]};
 	struct msg_artifact head;
-	struct err err = { 0 };
+	struct err err = {0};
 
-	if (e->index == NULL || m->length < sizeof(head))
+	if (e->books.index == NULL || m->length < sizeof(head))
 		return;
 	(void)memcpy(&head, e->incoming, sizeof(head));
-	if (m->length != sizeof(head) + head.path_bytes || memchr(head.role, '\0', sizeof(head.role)) == NULL)
+	if (m->length != sizeof(head) + head.path_bytes ||
+		memchr(head.role, '\0', sizeof(head.role)) == NULL)
 		return;
 	e->incoming[m->length] = '\0';
 	row.path = e->incoming + sizeof(head);
@@ -80,7 +81,7 @@ static void on_artifact(struct entry *entry, const struct msg *m)
 	(void)memcpy(row.sha256, head.sha256, 32);
 	(void)memcpy(row.raw_sha256, head.raw_sha256, 32);
 	row.declared = head.declared != 0;
-	if (index_put_artifact(e->index, &row, &err) < 0)
+	if (index_put_artifact(e->books.index, &row, &err) < 0)
 		note_trouble(e, &err);
 }
 
@@ -88,9 +89,9 @@ static void on_settled(struct entry *entry, const struct msg *m)
 {
 	struct engine *e = entry->engine;
 	struct run_attempt *result = entry->result;
-	struct event_head head = { .count = m->value[1], .bytes = m->value[2] };
+	struct event_head head = {.count = m->value[1], .bytes = m->value[2]};
 	struct msg_settled settled;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	if (m->length != sizeof(settled) || m->value[0] >= OUTCOME_COUNT)
 		return;
@@ -106,12 +107,13 @@ static void on_settled(struct entry *entry, const struct msg *m)
 	result->exit_status = settled.exit_status;
 	result->unexpected = settled.unexpected;
 	(void)memcpy(head.hash, settled.head, sizeof(head.hash));
-	if (e->store != NULL && (m->value[3] & SETTLED_SEAL) != 0) {
-		if (engine_seal(e, &entry->plan.attempt, &head, entry->plan.sandbox.kind == SANDBOX_LOCAL,
-			    &err) < 0)
+	if (e->books.store != NULL && (m->value[3] & SETTLED_SEAL) != 0) {
+		if (engine_seal(e, &entry->plan.attempt, &head,
+			    entry->plan.sandbox.kind == SANDBOX_LOCAL, &err) < 0)
 			note_trouble(e, &err);
 		else
-			engine_row_settled(e, entry, &head, settled.settled_us, settled.artifact_bytes);
+			engine_row_settled(
+				e, entry, &head, settled.settled_us, settled.artifact_bytes);
 	}
 	entry->settled = true;
 }
@@ -141,17 +143,17 @@ static void handle_steward(void *context, uint32_t events)
 
 	(void)events;
 	for (int i = 0; i < MESSAGES_A_TURN && entry->fd >= 0; i++) {
-		int fds[SOCK_FDS_MAX];
-		size_t fd_count;
+		struct sock_fds fds;
 		struct msg m;
-		ssize_t n = sock_recv(entry->fd, &m, sizeof(m), entry->engine->incoming, MSG_PAYLOAD_MAX,
-			fds, &fd_count);
+		ssize_t n = sock_recv(
+			entry->fd, &m, sizeof(m), entry->engine->incoming, MSG_PAYLOAD_MAX, &fds);
 
 		if (n == -EAGAIN)
 			return;
-		for (size_t j = 0; j < fd_count; j++)
-			(void)close(fds[j]);
-		if (n < (ssize_t)sizeof(m) || m.version != MSG_VERSION || m.length != (size_t)n - sizeof(m)) {
+		for (size_t j = 0; j < fds.count; j++)
+			(void)close(fds.fd[j]);
+		if (n < (ssize_t)sizeof(m) || m.version != MSG_VERSION ||
+			m.length != (size_t)n - sizeof(m)) {
 			steward_gone(entry);
 			return;
 		}
@@ -163,11 +165,12 @@ static void handle_steward(void *context, uint32_t events)
 static void remove_leftovers(struct entry *entry)
 {
 	struct engine *e = entry->engine;
-	struct run_reaped removed = { 0 };
-	struct err err = { 0 };
+	struct run_reaped removed = {0};
+	struct err err = {0};
 
-	if (e->store != NULL)
-		reap_files(e->store, &entry->plan.attempt, e->request->settings.work_dir, &removed);
+	if (e->books.store != NULL)
+		reap_files(e->books.store, &entry->plan.attempt, e->request->settings.work_dir,
+			&removed);
 	if (sandbox_provider_find(entry->plan.sandbox.kind)->sweep(/* dry_run= */ false, &err) < 0)
 		log_debug("sweep: %s", err.text);
 }
@@ -177,8 +180,9 @@ static void remove_leftovers(struct entry *entry)
 static void try_claim(void *context)
 {
 	struct entry *entry = context;
-	struct err err = { 0 };
-	int r = engine_settle_orphan(entry->engine, entry, OUTCOME_LOST, "the steward is gone", &err);
+	struct err err = {0};
+	int r = engine_settle_orphan(
+		entry->engine, entry, OUTCOME_LOST, "the steward is gone", &err);
 
 	if (r == -EWOULDBLOCK && entry->claims_left-- > 0) {
 		loop_timer_arm(entry->claim_timer, CLAIM_EVERY_MS);
@@ -222,10 +226,12 @@ int steward_start(struct entry *entry, struct err *err)
 	entry->fd = pair[0];
 	theirs = pair[1];
 	/* the lock goes with the descriptor: it is the steward's once this end is closed */
-	if (e->store != NULL && event_log_claim(e->store, &entry->plan.attempt, &log, err) < 0)
+	if (e->books.store != NULL &&
+		event_log_claim(e->books.store, &entry->plan.attempt, &log, err) < 0)
 		r = -err->code;
 	else
-		r = nursery_spawn(theirs, plan, log != NULL ? event_log_fd(log) : -1, e->count - e->next, err);
+		r = nursery_spawn(theirs, plan, log != NULL ? event_log_fd(log) : -1,
+			e->count - e->next, err);
 	event_log_close(log);
 	if (r < 0) {
 		own_close(&entry->fd);
@@ -238,9 +244,11 @@ int steward_start(struct entry *entry, struct err *err)
 
 void steward_cancel(struct entry *entry, int signo)
 {
-	struct msg m = { .version = MSG_VERSION, .type = MSG_CANCEL,
-		.value = { CANCEL_OPERATOR, (uint64_t)signo } };
+	struct msg m = {.version = MSG_VERSION,
+		.type = MSG_CANCEL,
+		.value = {CANCEL_OPERATOR, (uint64_t)signo}};
 
 	if (entry->fd >= 0)
-		(void)sock_send(entry->fd, &m, sizeof(m), NULL, 0, NULL, 0); /* its death is seen anyway */
+		(void)sock_send(
+			entry->fd, &m, sizeof(m), NULL, 0, NULL); /* its death is seen anyway */
 }

@@ -47,7 +47,7 @@ struct box *box_new(
 	return b;
 }
 
-int box_make_ends(struct box *b, struct box_ends *ret, struct err *err)
+int box_make_ends(int *ret_control, int *ret_link, struct box_ends *ret, struct err *err)
 {
 	int control[2] = {-1, -1}, link[2] = {-1, -1}, steward = -1;
 	int r = sock_pair(control);
@@ -56,8 +56,8 @@ int box_make_ends(struct box *b, struct box_ends *ret, struct err *err)
 		r = sock_pair(link);
 	if (r == 0)
 		r = pidfd_of(getpid(), &steward);
-	b->control = control[0];
-	b->link = link[0];
+	*ret_control = control[0];
+	*ret_link = link[0];
 	*ret = (struct box_ends){.control = control[1], .link = link[1], .steward = steward};
 	if (r < 0) {
 		box_close_ends(ret);
@@ -180,17 +180,16 @@ static int take_link(struct box *b)
 		struct err error;
 	} body;
 	struct box_report r = {.type = BOX_REPORT_EXEC_FAILED};
-	int fds[SOCK_FDS_MAX];
-	size_t fd_count = 0;
+	struct sock_fds fds;
 	ssize_t n;
 
 	if (b->link < 0)
 		return 0;
-	n = sock_recv(b->link, &head, sizeof(head), &body, sizeof(body), fds, &fd_count);
+	n = sock_recv(b->link, &head, sizeof(head), &body, sizeof(body), &fds);
 	if (n == -EAGAIN || n == -EINTR)
 		return 0;
-	for (size_t i = 0; i < fd_count; i++) /* nobody sends any */
-		(void)close(fds[i]);
+	for (size_t i = 0; i < fds.count; i++) /* nobody sends any */
+		(void)close(fds.fd[i]);
 	if (n < (ssize_t)sizeof(head))
 		return take_link_end(b) ? 0 : -1;
 	n -= (ssize_t)sizeof(head);
@@ -218,17 +217,16 @@ static int take_control(struct box *b)
 		struct err error;
 	} body;
 	struct box_report r = {.type = BOX_REPORT_EXITED};
-	int fds[SOCK_FDS_MAX];
-	size_t fd_count = 0;
+	struct sock_fds fds;
 	ssize_t n;
 
 	if (b->control < 0)
 		return 0;
-	n = sock_recv(b->control, &head, sizeof(head), &body, sizeof(body), fds, &fd_count);
+	n = sock_recv(b->control, &head, sizeof(head), &body, sizeof(body), &fds);
 	if (n == -EAGAIN || n == -EINTR)
 		return 0;
-	for (size_t i = 0; i < fd_count; i++)
-		(void)close(fds[i]);
+	for (size_t i = 0; i < fds.count; i++)
+		(void)close(fds.fd[i]);
 	if (n < (ssize_t)sizeof(head)) {
 		loop_watch_free(take_ptr(&b->watch_control));
 		own_close(&b->control);
@@ -262,7 +260,7 @@ static void send_start(struct box *b)
 
 	while (b->start.len > 0) {
 		size_t n = b->start.len < INIT_CHUNK_BYTES ? b->start.len : INIT_CHUNK_BYTES;
-		int r = sock_send(b->control, &head, sizeof(head), b->start.data, n, NULL, 0);
+		int r = sock_send(b->control, &head, sizeof(head), b->start.data, n, NULL);
 
 		if (r == -EAGAIN)
 			return; /* the watch calls again */
@@ -371,13 +369,8 @@ static void handle_end(void *context, uint32_t events)
 	(void)report(b, &r);
 }
 
-int box_begin(struct box *b, bool build, struct err *err)
+void box_begin(struct box *b)
 {
-	struct init_packet head = {.type = INIT_BUILD};
-	int r = build ? sock_send(b->control, &head, sizeof(head), NULL, 0, NULL, 0) : 0;
-
-	if (r < 0)
-		return err_set(err, -r, "tell the box to build its root");
 	b->watch_pid = loop_watch_new(b->loop, b->pidfd, EPOLLIN, handle_end, b);
 	b->watch_control =
 		loop_watch_new(b->loop, b->control, EPOLLIN | EPOLLOUT, handle_control, b);
@@ -385,7 +378,6 @@ int box_begin(struct box *b, bool build, struct err *err)
 	if (b->cgroup.oom_fd >= 0)
 		b->watch_oom = loop_watch_new(b->loop, b->cgroup.oom_fd, EPOLLIN, handle_oom, b);
 	send_start(b);
-	return 0;
 }
 
 void box_go(struct box *b)
@@ -395,7 +387,7 @@ void box_go(struct box *b)
 	assert(b->is_built);
 	b->is_gone_to = true;
 	if (b->link >= 0) /* the box may be dying; its pidfd tells */
-		(void)sock_send(b->link, &head, sizeof(head), NULL, 0, NULL, 0);
+		(void)sock_send(b->link, &head, sizeof(head), NULL, 0, NULL);
 }
 
 void box_signal(struct box *b, int signo)
@@ -403,7 +395,7 @@ void box_signal(struct box *b, int signo)
 	struct init_packet head = {.type = INIT_SIGNAL, .value = (uint32_t)signo};
 
 	if (b->control >= 0)
-		(void)sock_send(b->control, &head, sizeof(head), NULL, 0, NULL, 0);
+		(void)sock_send(b->control, &head, sizeof(head), NULL, 0, NULL);
 }
 
 void box_kill(struct box *b)

@@ -41,7 +41,7 @@ struct box_ends {
 
 struct box *box_new(
 	struct loop *loop, const struct box_spec *spec, box_report_fn *fn, void *context);
-int box_make_ends(struct box *b, struct box_ends *ret, struct err *err);
+int box_make_ends(int *ret_control, int *ret_link, struct box_ends *ret, struct err *err);
 void box_close_ends(struct box_ends *e);
 
 /* Writes the start message for this spec into b->start. flags: enum init_flag; filter may be
@@ -52,8 +52,8 @@ int box_write_start(struct box *b, enum sandbox_kind kind, const struct box_spec
 #define BOX_PROCESSES_FLOOR 4096 /* RLIMIT_NPROC where no limit is asked for */
 #define BOX_UID             1000 /* and gid, inside */
 
-/* pid and pidfd are set: begins to watch. build: the child waits for INIT_BUILD. */
-int box_begin(struct box *b, bool build, struct err *err);
+/* pid and pidfd are set: begins to watch. */
+void box_begin(struct box *b);
 
 /* Claims: what is tried in a box of this spec, as 1 << enum claim, and the lists it is tried on. */
 struct box_lists {

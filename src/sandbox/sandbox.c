@@ -28,7 +28,21 @@ int sandbox_init(struct err *err)
 	if (r < 0)
 		return err_set(err, -r, "make the sealed pid 1 of boxes");
 	(void)native_filter();
+	(void)layout_common();
 	return 0;
+}
+
+void sandbox_warm(void)
+{
+	struct err unused;
+
+	if (sandbox_init(&unused) == 0)
+		native_warm();
+}
+
+void sandbox_warm_drop(void)
+{
+	native_warm_drop();
 }
 
 int sandbox_image_fd(void)

@@ -130,7 +130,16 @@ void box_free(struct box *b); /* kills and waits (at most 5 s); accepts NULL; re
  * operator. */
 void sandbox_owner(enum sandbox_kind kind, uid_t *ret_uid, gid_t *ret_gid);
 
-/* Prepares what every box shares (the sealed pid 1); call once in the nursery. */
+/* Prepares what every box shares (the sealed pid 1, the filter, what this machine's root is made
+ * of); call once in the nursery. */
 int sandbox_init(struct err *err);
+
+/* Begins a native box before its spec is known: namespaces and everything that all boxes have in
+ * common are made by its child, beside whatever the caller does. For a steward that waits for its
+ * attempt; the first start() of the native provider by the same process takes it where the spec
+ * allows (no limits), and kills it where not. Silent: what fails here is told by start(). */
+void sandbox_warm(void);
+/* Kills and reaps what sandbox_warm() began and nobody took. It also dies with its steward. */
+void sandbox_warm_drop(void);
 
 #endif

@@ -186,7 +186,7 @@ int secret_check(const char *reference, size_t least_bytes, struct err *err)
 
 	if (result == 0)
 		result = source_open(&r, &s, err);
-	if (result < 0)
+	if (result != 0)
 		return result;
 	if (is_shorter(&s, least_bytes))
 		result = err_say(err, EINVAL, "it is shorter than %zu bytes", least_bytes);

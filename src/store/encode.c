@@ -6,7 +6,7 @@
 #include "ground/wire/json.h"
 #include "store/store.h"
 
-static void put_weaker(struct json_writer *w, unsigned weaker)
+void store_put_weaker(struct json_writer *w, unsigned weaker)
 {
 	json_key(w, "weaker");
 	json_array_open(w);
@@ -30,7 +30,7 @@ void event_encode_planned(const struct index_attempt *a, struct buf *out)
 	json_pair_string(&w, "task", a->task);
 	json_pair_string(&w, "manifest", a->manifest);
 	json_pair_string(&w, "sandbox", a->sandbox);
-	put_weaker(&w, a->weaker);
+	store_put_weaker(&w, a->weaker);
 	json_pair_string(&w, "hemra", HEMRA_VERSION);
 	json_object_close(&w);
 }
@@ -55,7 +55,7 @@ static void put_count(struct json_writer *w, const char *key, int64_t value)
 		json_put_int(w, value);
 }
 
-static void put_usage(struct json_writer *w, const struct usage *u)
+void store_put_usage(struct json_writer *w, const struct usage *u)
 {
 	json_key(w, "usage");
 	json_object_open(w);
@@ -86,9 +86,9 @@ void event_encode_settled(const struct index_attempt *a, struct buf *out)
 		json_put_double(&w, a->score);
 	else
 		json_put_null(&w);
-	put_usage(&w, &a->usage);
+	store_put_usage(&w, &a->usage);
 	json_pair_int(&w, "duration_ms", a->duration_ms);
-	put_weaker(&w, a->weaker);
+	store_put_weaker(&w, a->weaker);
 	json_object_close(&w);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ground/base/file.h"
 #include "ground/base/own.h"
 #include "ground/base/rand.h"
 #include "ground/base/str.h"
@@ -56,19 +57,9 @@ int fileat_read(int dir, const char *name, size_t max, struct buf *out, struct e
 
 int fd_write(int fd, const void *bytes, size_t size, struct err *err)
 {
-	const char *p = bytes;
+	int r = file_write(fd, bytes, size);
 
-	while (size > 0) {
-		ssize_t n = write(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return err_set(err, errno, "write");
-		p += n;
-		size -= (size_t)n;
-	}
-	return 0;
+	return r < 0 ? err_set(err, -r, "write") : 0;
 }
 
 static void temporary_name(const char *name, char *out, size_t size)
@@ -209,16 +200,10 @@ static int by_name(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void close_dir(DIR **d)
-{
-	if (*d != NULL)
-		(void)closedir(*d); /* only read from */
-}
-
 int dirat_list(int dir, const char *name, char ***ret_names, struct err *err)
 {
 	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	autodone(close_dir) DIR *d = NULL;
+	autoclosedir DIR *d = NULL;
 	autodone(strv_done) char **names = own_alloc(sizeof(*names));
 	size_t count = 0, room = 0;
 	struct dirent *entry;

@@ -9,12 +9,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "ground/base/buf.h"
 #include "ground/base/own.h"
 #include "store/index_db.h"
 
@@ -27,10 +29,17 @@
 	"CREATE TRIGGER " table "_no_delete BEFORE DELETE ON " table                               \
 	" BEGIN SELECT RAISE(ABORT, '" table " is append-only'); END;"
 
+/* clang-format 14 sets calls without semicolons otherwise at each run. */
+/* clang-format off */
 #define TRIGGERS                                                                                   \
 	APPEND_ONLY("runs")                                                                        \
-	APPEND_ONLY("attempts") APPEND_ONLY("attempt_transitions") APPEND_ONLY("artifacts")        \
-		APPEND_ONLY("outcomes") APPEND_ONLY("scores") APPEND_ONLY("tombstones")
+	APPEND_ONLY("attempts")                                                                    \
+	APPEND_ONLY("attempt_transitions")                                                         \
+	APPEND_ONLY("artifacts")                                                                   \
+	APPEND_ONLY("outcomes")                                                                    \
+	APPEND_ONLY("scores")                                                                      \
+	APPEND_ONLY("tombstones")
+/* clang-format on */
 
 static const char *const tables[] = {
 	"scores", "outcomes", "artifacts", "attempt_transitions", "tombstones", "attempts", "runs"};
@@ -76,6 +85,10 @@ static const char *const statements[INDEX_STATEMENT_COUNT] = {
 	[INDEX_PUT_ARTIFACT] =
 		"INSERT INTO artifacts (attempt, path, role, bytes, sha256, raw_sha256, declared)"
 		" VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+	[INDEX_ADD_ARTIFACT] =
+		"INSERT INTO artifacts (attempt, path, role, bytes, sha256, raw_sha256, declared)"
+		" SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 WHERE NOT EXISTS (SELECT 1 FROM artifacts"
+		" WHERE attempt = ?1 AND path = ?2 AND role = ?3 AND sha256 = ?5)",
 	[INDEX_PUT_OUTCOME] =
 		"INSERT INTO outcomes VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10,"
 		" ?11, ?12, ?13, ?14, ?15)",
@@ -193,7 +206,7 @@ static int migrate_inside(struct index *x, struct err *err)
 
 static int check_version(struct index *x, bool write, struct err *err)
 {
-	int version, r = user_version(x, &version, err);
+	int version = 0, r = user_version(x, &version, err);
 
 	if (r < 0)
 		return r;
@@ -256,18 +269,20 @@ static int configure(struct index *x, bool write, struct err *err)
 /* For a store on a medium that cannot be written: no WAL, no locks. */
 static int open_immutable(struct index *x, const char *path)
 {
-	autofree char *uri = own_alloc(3 * strlen(path) + 32);
-	char *p = uri + sprintf(uri, "file:");
+	autodone(buf_done) struct buf uri = {.max = 3 * PATH_MAX + 32};
 
+	(void)buf_add_text(&uri, "file:"); /* failure sticks, here and below */
 	for (; *path != '\0'; path++) {
 		if (strchr("?#%", *path) != NULL)
-			p += sprintf(p, "%%%02x", (unsigned char)*path);
+			(void)buf_addf(&uri, "%%%02x", (unsigned char)*path);
 		else
-			*p++ = *path;
+			(void)buf_add_char(&uri, *path);
 	}
-	(void)strcpy(p, "?immutable=1"); /* room was made above */
-	return sqlite3_open_v2(
-		uri, &x->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+	(void)buf_add_text(&uri, "?immutable=1");
+	if (buf_status(&uri) < 0)
+		return buf_status(&uri) == -ENOMEM ? SQLITE_NOMEM : SQLITE_CANTOPEN;
+	return sqlite3_open_v2(buf_text(&uri), &x->db,
+		SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 }
 
 static int open_database(struct index *x, bool write, struct err *err)

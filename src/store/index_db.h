@@ -18,6 +18,7 @@ enum index_statement {
 	INDEX_PUT_ATTEMPT,
 	INDEX_PUT_TRANSITION,
 	INDEX_PUT_ARTIFACT,
+	INDEX_ADD_ARTIFACT, /* unless it is there */
 	INDEX_PUT_OUTCOME,
 	INDEX_PUT_SCORE,
 	INDEX_PUT_TOMBSTONE,
@@ -32,6 +33,7 @@ struct index {
 	sqlite3 *db;                                     /* owned */
 	sqlite3_stmt *statements[INDEX_STATEMENT_COUNT]; /* owned, prepared at first use */
 	bool in_transaction; /* rebuilding: puts join the one that is open */
+	bool completes;      /* rows that are there already are passed over */
 };
 
 int index_error(

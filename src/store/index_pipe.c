@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "ground/base/buf.h"
+#include "ground/base/file.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 #include "store/index_db.h"
@@ -38,23 +39,6 @@ struct frame {
 	uint8_t sha256[32], raw_sha256[32];
 };
 
-static int write_all(int fd, const void *bytes, size_t size)
-{
-	const char *p = bytes;
-
-	while (size > 0) {
-		ssize_t n = write(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
-
 static int send_frame(void *context, struct frame *f, const char *const texts[FRAME_TEXTS])
 {
 	int fd = *(const int *)context, r;
@@ -66,10 +50,10 @@ static int send_frame(void *context, struct frame *f, const char *const texts[FR
 			return -EMSGSIZE;
 		f->text_bytes[i] = (uint32_t)n;
 	}
-	r = write_all(fd, f, sizeof(*f));
+	r = file_write(fd, f, sizeof(*f));
 	for (int i = 0; i < FRAME_TEXTS && r == 0; i++)
 		if (f->text_bytes[i] > 0)
-			r = write_all(fd, texts[i], f->text_bytes[i]);
+			r = file_write(fd, texts[i], f->text_bytes[i]);
 	return r;
 }
 
@@ -290,6 +274,8 @@ static int receive(struct index *x, int fd, struct err *err)
 		err_set(err, -r, "read a row");
 	else
 		r = put_frame(x, &f, texts, err);
+	if (r == -EEXIST && x->completes)
+		r = 0;
 	for (int i = 0; i < FRAME_TEXTS; i++)
 		free(texts[i]);
 	return r;

@@ -84,8 +84,9 @@ int index_put_state(struct index *x, const struct id *attempt, enum state state,
 
 int index_put_artifact(struct index *x, const struct index_artifact *a, struct err *err)
 {
+	enum index_statement which = x->completes ? INDEX_ADD_ARTIFACT : INDEX_PUT_ARTIFACT;
 	sqlite3_stmt *s;
-	int r = index_statement(x, INDEX_PUT_ARTIFACT, &s, err);
+	int r = index_statement(x, which, &s, err);
 
 	if (r < 0)
 		return r;
@@ -96,7 +97,7 @@ int index_put_artifact(struct index *x, const struct index_artifact *a, struct e
 	(void)sqlite3_bind_blob(s, 5, a->sha256, 32, SQLITE_STATIC);
 	(void)sqlite3_bind_blob(s, 6, a->raw_sha256, 32, SQLITE_STATIC);
 	bind_number(s, 7, a->declared);
-	return put(x, INDEX_PUT_ARTIFACT, "an artifact", &a->attempt, err);
+	return put(x, which, "an artifact", &a->attempt, err);
 }
 
 static int put_outcome(struct index *x, const struct index_attempt *a, struct err *err)

@@ -3,8 +3,10 @@
 
 #include "store/lines.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -160,15 +162,15 @@ bool event_line_is_trusted(const struct event_line *l)
 /* Inside a JSON string every quote has a backslash before it, so `"key":"` only ever matches a key. */
 static const char *value_of(struct str data, const char *key, size_t size)
 {
-	char mark[64] = "\"";
+	char mark[64];
+	int n = snprintf(mark, sizeof(mark), "\"%s\":\"", key);
 	const char *at;
 
-	(void)strncat(mark, key, sizeof(mark) - 8);
-	(void)strcat(mark, "\":\"");
-	at = memmem(data.p, data.n, mark, strlen(mark));
+	assert(n > 0 && (size_t)n < sizeof(mark)); /* keys are ours */
+	at = memmem(data.p, data.n, mark, (size_t)n);
 	if (at == NULL)
 		return NULL;
-	at += strlen(mark);
+	at += n;
 	if ((size_t)(data.p + data.n - at) <= size || at[size] != '"')
 		return NULL;
 	return at;

@@ -133,7 +133,7 @@ static int find_place(int fd, int *ret_dir, char name[NAME_MAX + 1], struct err 
 	if (slash == NULL || slash == path || strlen(slash + 1) > NAME_MAX)
 		return err_say(err, EINVAL, "events file '%s' has no directory", path);
 	*slash = '\0';
-	(void)strcpy(name, slash + 1); /* measured just above */
+	(void)memcpy(name, slash + 1, strlen(slash + 1) + 1); /* measured just above */
 	*ret_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return *ret_dir < 0 ? err_set(err, errno, "open '%s'", path) : 0;
 }

@@ -85,7 +85,7 @@ static int fill(struct index *x, int fd, int (*source)(struct index *x, int fd, 
 	if (r < 0)
 		return r;
 	x->in_transaction = true;
-	r = index_clear(x, err);
+	r = x->completes ? 0 : index_clear(x, err);
 	if (r == 0)
 		r = source(x, fd, err);
 	x->in_transaction = false;
@@ -141,4 +141,14 @@ int index_rebuild(struct store *s, struct err *err)
 int index_rebuild_from(struct store *s, int fd, struct err *err)
 {
 	return rebuild(s, fd, index_receive, err);
+}
+
+int index_complete_from(struct index *x, int fd, struct err *err)
+{
+	int r;
+
+	x->completes = true;
+	r = fill(x, fd, index_receive, err);
+	x->completes = false;
+	return r < 0 ? err_add_to(r, err, "complete the index") : r;
 }

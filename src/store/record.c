@@ -13,32 +13,6 @@ static void put_time(struct json_writer *w, const char *key, struct wall at)
 	json_pair_string(w, key, text);
 }
 
-static void put_count(struct json_writer *w, const char *key, int64_t value)
-{
-	json_key(w, key);
-	if (value < 0)
-		json_put_null(w);
-	else
-		json_put_int(w, value);
-}
-
-static void put_usage(struct json_writer *w, const struct usage *u)
-{
-	json_key(w, "usage");
-	json_object_open(w);
-	put_count(w, "input", u->input);
-	put_count(w, "output", u->output);
-	put_count(w, "cache_read", u->cache_read);
-	put_count(w, "cache_write", u->cache_write);
-	put_count(w, "reasoning", u->reasoning);
-	json_key(w, "cost_usd");
-	if (u->cost_usd < 0)
-		json_put_null(w);
-	else
-		json_put_double(w, u->cost_usd);
-	json_object_close(w);
-}
-
 void record_open(struct record *r, struct buf *out, const struct index_attempt *a)
 {
 	struct json_writer *w = &r->writer;
@@ -65,7 +39,7 @@ void record_open(struct record *r, struct buf *out, const struct index_attempt *
 		json_put_double(w, a->score);
 	else
 		json_put_null(w);
-	put_usage(w, &a->usage);
+	store_put_usage(w, &a->usage);
 	json_pair_int(w, "duration_ms", a->duration_ms);
 	json_pair_uint(w, "events", a->events);
 	json_pair_uint(w, "event_bytes", a->event_bytes);

@@ -180,9 +180,10 @@ static int note_removed(struct store *s, struct index *x, const struct id *attem
 	return r == -EEXIST ? 0 : r; /* a removal that was cut short had come this far */
 }
 
-int store_remove(struct store *s, struct index *x, struct seal_key *k, const struct id *attempt,
-	const char *why, uint64_t *ret_bytes, struct err *err)
+int store_remove(struct store *s, struct index *x, struct seal_key *k,
+	const struct store_removal *what, uint64_t *ret_bytes, struct err *err)
 {
+	const struct id *attempt = what->attempt;
 	autoclose int lock = -1, fd = -1;
 	uint64_t bytes = 0;
 	int r;
@@ -191,7 +192,7 @@ int store_remove(struct store *s, struct index *x, struct seal_key *k, const str
 	if (r == 0)
 		r = hold(s, attempt, &fd, err);
 	if (r == 0)
-		r = bury(s, k, attempt, fd, why, err);
+		r = bury(s, k, attempt, fd, what->why, err);
 	if (r == 0)
 		r = remove_all(s, x, attempt, &bytes, err);
 	if (r == 0 && x != NULL)

@@ -11,7 +11,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +66,21 @@ static int cut_torn(struct store *s, int fd, const char *torn, size_t torn_bytes
 	return 0;
 }
 
+/* The number with which a line begins: `{"n":12,`. */
+static bool number_of(const char *line, uint64_t *ret)
+{
+	static const char begin[] = "{\"n\":";
+	autofree char *digits = NULL;
+	size_t n;
+
+	if (!str_starts(line, begin))
+		return false;
+	line += sizeof(begin) - 1;
+	n = strspn(line, "0123456789");
+	digits = own_strndup(line, n);
+	return line[n] == ',' && str_parse_u64(digits, INT64_MAX, ret) == 0;
+}
+
 /* Number and digest of the last whole line (0 and the genesis when there is none), and where it ends. */
 static int read_last(struct store *s, int fd, uint64_t *ret_n, uint8_t ret_digest[32],
 	uint64_t *ret_end, struct err *err)
@@ -104,7 +118,7 @@ static int read_last(struct store *s, int fd, uint64_t *ret_n, uint8_t ret_diges
 			err, EBADMSG, "the last line of '%s/seals.jsonl' is too long", s->path);
 	start = start != NULL ? start + 1 : tail;
 	*end = '\0';
-	if (sscanf(start, "{\"n\":%19" SCNu64 ",", &n) != 1)
+	if (!number_of(start, &n))
 		return err_say(
 			err, EBADMSG, "the last line of '%s/seals.jsonl' is not a seal", s->path);
 	(void)crypto_hash_sha256(
@@ -212,7 +226,7 @@ int seal_append(struct store *s, struct seal_key *k, struct seal_line *line, str
 		r = read_last(s, fd, &last, line->previous, &end, err);
 	if (r == 0)
 		r = seal_note_read(k->directory, s->id, &note, err);
-	if (r < 0)
+	if (r != 0)
 		return r;
 	line->n = last + 1;
 	(void)memcpy(line->store, s->id, STORE_ID_SIZE);
@@ -283,4 +297,18 @@ int store_seal(struct store *s, struct seal_key *k, const struct id *attempt,
 	if (r == 0)
 		r = seal_append(s, k, &line, err);
 	return r < 0 ? err_add_to(r, err, "seal attempt %s", attempt->text) : 0;
+}
+
+int store_is_sealed(
+	struct store *s, const struct id *attempt, const struct event_head *head, struct err *err)
+{
+	autodone(seal_list_done) struct seal_list seals = {0};
+	const struct seal_line *line;
+	int r = seal_list_read(s->fd, &seals, err);
+
+	if (r < 0)
+		return err_add_to(r, err, "look for the seal of attempt %s", attempt->text);
+	line = seal_list_find(&seals, SEAL_ATTEMPT, attempt);
+	return line != NULL && line->count == head->count &&
+	       memcmp(line->head, head->hash, sizeof(line->head)) == 0;
 }

@@ -94,9 +94,11 @@ static int get_optional(const struct json_doc *doc, struct seal_line *ret)
 	ret->has_manifest = manifest == 0;
 	ret->has_run = run == 0;
 	if (why != NULL) {
-		if (strlen(why) > SEAL_WHY_MAX)
+		size_t n = strlen(why);
+
+		if (n > SEAL_WHY_MAX)
 			return -EINVAL;
-		(void)strcpy(ret->why, why); /* measured just above */
+		(void)memcpy(ret->why, why, n + 1);
 	}
 	return 0;
 }

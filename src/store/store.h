@@ -122,6 +122,9 @@ const char *seal_key_directory(void);    /* absolute, borrowed; covered in every
  * marks that the agent had the operator's rights. */
 int store_seal(struct store *s, struct seal_key *k, const struct id *attempt,
 	const struct event_head *head, bool local, struct err *err);
+/* Is exactly this head of the attempt sealed? Reads all of seals.jsonl. 1, 0, -errno. */
+int store_is_sealed(
+	struct store *s, const struct id *attempt, const struct event_head *head, struct err *err);
 /* Removes this store's note beside the key: for a store that is thrown away. */
 int store_forget(struct store *s, struct err *err);
 
@@ -134,6 +137,10 @@ struct buf;
 void event_encode_planned(const struct index_attempt *a, struct buf *out);
 void event_encode_state(enum state s, struct buf *out);
 void event_encode_settled(const struct index_attempt *a, struct buf *out);
+/* The members "weaker" (an array of names) and "usage" (what nobody reported is null) of an object. */
+struct json_writer;
+void store_put_weaker(struct json_writer *w, unsigned weaker);
+void store_put_usage(struct json_writer *w, const struct usage *u);
 /* media_type and refused may be NULL; a refused file has no blob and no row. */
 void event_encode_artifact(const struct index_artifact *a, const char *media_type,
 	const char *refused, struct buf *out);
@@ -236,6 +243,8 @@ void index_pipe_sink(const int *fd, struct index_sink *ret);
  * index that is no database any more is made anew. */
 int index_rebuild_from(struct store *s, int fd, struct err *err);
 int index_pipe_end(int fd, struct err *err);
+/* The same for an index that only lacks rows, because an engine died: those that are there stay. */
+int index_complete_from(struct index *x, int fd, struct err *err);
 /* Both in this process, without a locked child. */
 int index_rebuild(struct store *s, struct err *err);
 
@@ -276,8 +285,12 @@ int store_verify_export(
 /* Removes an attempt's events, trial and work files, and the manifest and blobs that nothing else
  * names; first leaves a tombstone in seals.jsonl that says when and why. Refuses a living one
  * (-EBUSY). Finishes a removal that was cut short. Holds `lock` exclusively. */
-int store_remove(struct store *s, struct index *x, struct seal_key *k, const struct id *attempt,
-	const char *why, uint64_t *ret_bytes, struct err *err);
+struct store_removal {
+	const struct id *attempt; /* borrowed */
+	const char *why;          /* borrowed */
+};
+int store_remove(struct store *s, struct index *x, struct seal_key *k,
+	const struct store_removal *what, uint64_t *ret_bytes, struct err *err);
 
 struct store_gc {
 	int64_t older_than_ms;    /* kept workspaces older than this go; 0: not by age */

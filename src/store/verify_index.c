@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verifying the index's rows against the rows that the record stands for. */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +74,13 @@ static void compare(struct verify *v, const struct row_set *index)
 	while (i < v->rows.count || j < index->count) {
 		const struct row *record = i < v->rows.count ? &v->rows.rows[i] : NULL;
 		const struct row *have = j < index->count ? &index->rows[j] : NULL;
-		int order = record == NULL ? 1 : have == NULL ? -1 : strcmp(record->key, have->key);
+		int order;
+
+		assert(record != NULL || have != NULL);
+		if (record != NULL && have != NULL)
+			order = strcmp(record->key, have->key);
+		else
+			order = record != NULL ? -1 : 1;
 
 		if (order == 0 && strcmp(record->text, have->text) != 0 &&
 			!is_skipped(v, record->key))

@@ -110,16 +110,10 @@ static int visit(
 	return 0;
 }
 
-static void close_directory(DIR **d)
-{
-	if (*d != NULL)
-		(void)closedir(*d); /* it was only read */
-}
-
 static int walk(struct tree *tree, const char *path, unsigned depth, struct err *err)
 {
 	autofree char *whole = own_printf("%s/%s", tree->task->directory, path);
-	autodone(close_directory) DIR *d = opendir(whole);
+	autoclosedir DIR *d = opendir(whole);
 	const struct dirent *entry;
 
 	if (d == NULL)

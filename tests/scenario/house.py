@@ -235,8 +235,8 @@ class Hemra:
 # ---- leftovers ----------------------------------------------------------------------------------
 
 
-def children(pid):
-    """All descendants of a process, as (pid, name)."""
+def own_children(pid):
+    """The children of a process, as (pid, name, state)."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         try:
@@ -252,8 +252,13 @@ def children(pid):
                 continue
             name, state = text[text.index("(") + 1:text.rindex(")")], text[text.rindex(")") + 2]
             found.append((int(child), name, state))
-            found += children(child)
     return found
+
+
+def children(pid):
+    """All descendants of a process, likewise."""
+    found = own_children(pid)
+    return found + [below for child, _, _ in found for below in children(child)]
 
 
 def reap():
@@ -279,8 +284,10 @@ def cgroups():
 def mounts():
     with open("/proc/self/mountinfo", encoding="utf-8") as file:
         places = {line.split()[4] for line in file}
-    # the kernel mounts these by itself, for whoever looks
-    return {place for place in places if not place.startswith(("/sys/", "/proc/sys/"))}
+    # the kernel mounts these by itself, for whoever looks; and others have temporary files too
+    temporary = tempfile.gettempdir() + "/"
+    return {place for place in places if not place.startswith(("/sys/", "/proc/sys/"))
+            and (not place.startswith(temporary) or place.startswith(temporary + "hemra-"))}
 
 
 class Leftovers:

@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -24,6 +25,7 @@ def claims():
 
 def test_every_claim_was_tried_and_held(hemra):
     """Trust page: box.armed"""
+    house.write(hemra.home + "/letter.txt", "dear\n")
     row, done = hemra.attempt("play.py", "ok")
     assert row["unexpected_claims"] == 0, repr(done)
     data = hemra.of_type(row["attempt"], "probe.result")[0]
@@ -34,21 +36,24 @@ def test_every_claim_was_tried_and_held(hemra):
     assert len(tried) >= 10 and data["unexpected"] == 0
 
 
-# A variable that makes exactly one claim untrue: it says that something of the operator's, which no
-# box may show, lies where every box shows the system.
+# What makes exactly one claim untrue, from outside: a home that lies where every box shows the system;
+# a workspace that cannot be written. (variables of hemra's, mode of the workspace)
 BROKEN = {
-    "box.files.sockets": {"SSH_AUTH_SOCK": "/usr/bin/env"},
-    "box.files.home": {"HOME": "/usr/share"},
+    "box.files.home": ({"HOME": "/usr/share"}, 0o755),
+    "box.files.workspace": ({}, 0o555),
 }
 
 
 @pytest.mark.parametrize("claim", BROKEN)
 def test_a_box_that_does_not_hold_is_never_used(hemra, claim):
     """Trust page: box.armed"""
+    env, mode = BROKEN[claim]
     os.mkdir(hemra.cwd + "/ws")
     hemra.own(hemra.cwd)
+    os.chmod(hemra.cwd + "/ws", mode)
     flags = ["--workspace", "ws", "--workspace-mode", "bind"]
-    row, done = hemra.attempt("play.py", "ok", flags=flags, env=BROKEN[claim])
+    words = ["play.py", "python", "result()"]
+    row, done = hemra.attempt(*words, flags=flags, env=env)
     assert (row["outcome"], row["graded"], row["unexpected_claims"]) == ("not_contained", False, 1), \
         repr(done)
     assert done.status == 4 and claim in row["reason"], repr(done)
@@ -60,37 +65,40 @@ def test_a_box_that_does_not_hold_is_never_used(hemra, claim):
     assert "running" not in [d["state"] for d in hemra.of_type(row["attempt"], "attempt.state")]
     assert not os.listdir(hemra.cwd + "/ws")
 
-    command = hemra.run("exec", "--", "touch", "ran", env=BROKEN[claim], cwd=hemra.cwd + "/ws")
+    command = hemra.run("exec", "--", "touch", "ran", env=env, cwd=hemra.cwd + "/ws")
     assert command.status == 125 and claim in command.err, repr(command)
     assert not os.listdir(hemra.cwd + "/ws")
 
-    # the control: without the variable the same attempt runs, and so it does when told not to look
-    good, done = hemra.attempt("play.py", "ok", flags=flags)
-    assert good["outcome"] == "completed", repr(done)
-    unseen, done = hemra.attempt("play.py", "ok", flags=flags + ["--weaker", "probe"], env=BROKEN[claim])
+    # the control: told not to look, the same attempt runs; and so it does in a box that holds
+    unseen, done = hemra.attempt(*words, flags=flags + ["--weaker", "probe"], env=env)
     assert unseen["outcome"] == "completed", repr(done)
+    os.chmod(hemra.cwd + "/ws", 0o755)
+    good, done = hemra.attempt(*words, flags=flags)
+    assert good["outcome"] == "completed", repr(done)
 
 
-def test_a_graders_box_that_does_not_hold_grades_nothing(hemra):
+def test_a_graders_box_that_does_not_hold_grades_nothing(as_root):
     """The agent's box is as it should be; what breaks the claim comes up while the agent works.
 
     Trust page: box.armed
     """
-    home = hemra.dir + "/late"
-    os.mkdir(home)
-    hemra.own(home)
-    hemra.harness("agent", "play.py", "shell", "while [ ! -e go ]; do sleep 0.05; done")
-    hemra.task()
-    os.mkdir(hemra.cwd + "/ws")
-    hemra.run_file(["agent"], ["tasks/one"])
-    running = hemra.start("run", "run.toml", "--json", "--workspace", "ws", "--workspace-mode", "bind",
-                          env={"HOME": home})
-    attempt = house.wait_for(hemra.attempts)[0]
-    assert house.wait_for(lambda: hemra.of_type(attempt, "harness.start"))
-    os.rmdir(home)
-    os.symlink("/usr/share", home)
-    house.write(hemra.cwd + "/ws/go", "")
-    done = hemra.finish(running)
+    hemra = as_root
+    home = tempfile.mkdtemp(prefix="hemra-test-", dir="/usr/local/share")  # seen in every box
+    try:
+        os.chmod(home, 0o755)
+        hemra.harness("agent", "play.py", "shell", "while [ ! -e go ]; do sleep 0.05; done")
+        hemra.task()
+        os.mkdir(hemra.cwd + "/ws")
+        hemra.run_file(["agent"], ["tasks/one"])
+        running = hemra.start("run", "run.toml", "--json", "--workspace", "ws", "--workspace-mode", "bind",
+                              env={"HOME": home})
+        attempt = house.wait_for(hemra.attempts)[0]
+        assert house.wait_for(lambda: hemra.of_type(attempt, "harness.start"))
+        house.write(home + "/letter.txt", "dear\n")
+        house.write(hemra.cwd + "/ws/go", "")
+        done = hemra.finish(running)
+    finally:
+        shutil.rmtree(home)
     row = done.json["attempts"][0]
     assert (row["graded"], row["score"]) == (False, None), repr(done)
     assert done.status == 3 and "did not hold" in row["reason"], repr(done)

@@ -52,7 +52,7 @@ def test_report_on_a_terminal_less_output_names_score_and_next_steps(hemra):
 def test_print_config_starts_nothing(hemra):
     hemra.harness("good", "play.py", "ok")
     hemra.task()
-    hemra.run_file(["good"], ["tasks/one"], "attempts = 3\n[sandbox]\nmemory = \"1G\"\n")
+    hemra.run_file(["good"], ["tasks/one"], "attempts = 3\n[sandbox]\npids = 100\n")
     done = hemra.run("run", "run.toml", "--print-config")
     assert done.status == 0, repr(done)
     json.loads(done.out)

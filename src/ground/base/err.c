@@ -13,6 +13,16 @@
 #undef err_say
 #undef err_add
 
+/* Never translated, NULL for a number that is none. */
+static const char *describe(int code)
+{
+#ifdef __GLIBC__
+	return strerrordesc_np(code);
+#else
+	return strerror(code); /* pid 1 may be built with musl, whose texts stand in a table */
+#endif
+}
+
 int err_set(struct err *e, int code, const char *format, ...)
 {
 	va_list args;
@@ -26,7 +36,7 @@ int err_set(struct err *e, int code, const char *format, ...)
 	/* a cut sentence is still a sentence */
 	(void)vsnprintf(e->text, sizeof(e->text), format, args);
 	va_end(args);
-	name = strerrordesc_np(code);
+	name = describe(code);
 	used = strlen(e->text);
 	if (name == NULL)
 		name = "unknown error";

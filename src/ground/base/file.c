@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads small files whole. */
+/* Reads small files whole, writes all that it is given. */
 
 #include "ground/base/file.h"
 
@@ -37,4 +37,21 @@ int file_read(const char *path, struct buf *out, struct err *err)
 		if (buf_status(out) < 0)
 			return err_set(err, -buf_status(out), "read '%s'", path);
 	}
+}
+
+int file_write(int fd, const void *bytes, size_t size)
+{
+	const char *p = bytes;
+
+	while (size > 0) {
+		ssize_t n = write(fd, p, size);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		p += n;
+		size -= (size_t)n;
+	}
+	return 0;
 }

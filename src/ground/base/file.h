@@ -10,4 +10,7 @@
  * the errno of open or read. */
 int file_read(const char *path, struct buf *out, struct err *err);
 
+/* Writes all of it, however many calls that takes. -errno. */
+int file_write(int fd, const void *bytes, size_t size);
+
 #endif

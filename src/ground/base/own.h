@@ -2,9 +2,10 @@
 #ifndef GROUND_BASE_OWN_H
 #define GROUND_BASE_OWN_H
 
-/* Scope-bound ownership: a local marked autoclose or autofree is released when it leaves scope,
+/* Scope-bound ownership: a local marked autoclose, autoclosedir or autofree is released when it leaves scope,
  * take_fd() and take_ptr() hand it over. */
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -17,6 +18,16 @@ static inline void own_close(int *fd)
 	if (*fd >= 0)
 		(void)close(*fd);
 	*fd = -1;
+	errno = saved;
+}
+
+static inline void own_closedir(DIR **d)
+{
+	int saved = errno;
+
+	if (*d != NULL)
+		(void)closedir(*d); /* it was only read from */
+	*d = NULL;
 	errno = saved;
 }
 
@@ -36,8 +47,9 @@ static inline int take_fd(int *fd)
 	return taken;
 }
 
-#define autoclose __attribute__((cleanup(own_close)))
-#define autofree  __attribute__((cleanup(own_free)))
+#define autoclose    __attribute__((cleanup(own_close)))
+#define autoclosedir __attribute__((cleanup(own_closedir)))
+#define autofree     __attribute__((cleanup(own_free)))
 /* autodone(buf_done) struct buf b = …; */
 #define autodone(f) __attribute__((cleanup(f)))
 

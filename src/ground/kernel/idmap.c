@@ -16,6 +16,7 @@
 #include "ground/base/own.h"
 #include "ground/kernel/ns.h"
 #include "ground/kernel/pidfd.h"
+#include "ground/kernel/process.h"
 
 static int write_file(pid_t pid, const char *name, const char *text)
 {
@@ -56,13 +57,16 @@ int idmap_open(const struct idmap *uids, const struct idmap *gids, int *ret_fd)
 	char path[64];
 	autoclose int pidfd = -1;
 	int fd = -1, status, r;
-	pid_t pid = ns_clone(CLONE_NEWUSER, -1, &pidfd);
+	pid_t parent = getpid(), pid = ns_clone(CLONE_NEWUSER, -1, &pidfd);
 
 	if (pid < 0)
 		return pid;
-	if (pid == 0)
-		for (;;)
-			(void)pause(); /* until the parent has what it wants and kills us */
+	if (pid == 0) {
+		(void)process_die_with_parent();
+		while (getppid() == parent) /* it did not die before we asked */
+			(void)pause();      /* until it has what it wants and kills us */
+		_exit(0);
+	}
 	r = idmap_write(pid, uids, gids, /* deny_setgroups= */ false);
 	if (r == 0) {
 		(void)snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);

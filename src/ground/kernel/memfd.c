@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "ground/base/file.h"
 #include "ground/base/own.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -30,20 +31,13 @@ static int create(const char *name, bool executable)
 int memfd_sealed(const char *name, const void *bytes, size_t size, bool executable, int *ret_fd)
 {
 	autoclose int fd = create(name, executable);
-	const char *p = bytes;
+	int r;
 
 	if (fd < 0)
 		return fd;
-	while (size > 0) {
-		ssize_t n = write(fd, p, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		p += n;
-		size -= (size_t)n;
-	}
+	r = file_write(fd, bytes, size);
+	if (r < 0)
+		return r;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) < 0)
 		return -errno;
 	*ret_fd = take_fd(&fd);

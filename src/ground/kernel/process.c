@@ -114,7 +114,7 @@ int process_limit(int resource, uint64_t value)
 {
 	struct rlimit limit = {.rlim_cur = value, .rlim_max = value};
 
-	return setrlimit((__rlimit_resource_t)resource, &limit) < 0 ? -errno : 0;
+	return setrlimit(resource, &limit) < 0 ? -errno : 0;
 }
 
 int process_start_time(pid_t pid, uint64_t *ret_ticks)

@@ -2,15 +2,18 @@
 /* A small assembler of classic BPF for system call filters.
  *
  * How it works: the program loads the architecture and refuses a foreign one, loads the number and
- * refuses x32, then holds one block for each run of neighbouring rows with the same number:
+ * refuses x32, then holds the rows in the order of their numbers, as the leaves of a tree:
  *
- *         jeq  nr, next row, end of block
+ *         jge  number of the right half's first row, right half, left half
+ *         …
+ *         jeq  nr, next row, end of block              a block for all rows of one number
  *         [ld argument halves, and mask, jeq value … else next row]  ret errno
- *         …                                                           end of block: reload nr
+ *         …                                             ret otherwise, when all had conditions
+ *         …                                             the leaf's other blocks; ret otherwise
  *
- * Jumps of BPF reach 255 instructions and only forward; a block that would need more is refused.
- * Long lists are not slow: since 5.11 the kernel keeps a bitmap of numbers that every path allows,
- * and looks at the program only for the others. */
+ * Jumps of BPF reach 255 instructions and only forward; what would need more is refused. The tree
+ * is for the kernel: on installing, since 5.11, it walks through the program once for every
+ * number there is, to keep a bitmap of those that it always allows. */
 
 #include "ground/kernel/seccomp.h"
 
@@ -31,6 +34,10 @@
 #else
 #error "hemra knows the system calls of x86-64 and aarch64"
 #endif
+
+#define ROWS_MAX    512
+#define JUMP_MAX    255
+#define LEAF_BLOCKS 6
 
 static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "argument halves are taken low word first");
 
@@ -103,33 +110,98 @@ static bool row_is_sound(const struct seccomp_rule *r)
 	       (r->also_value & ~r->also_mask) == 0;
 }
 
-/* Writes the block of rows[0..count), all of one number; ends with the number loaded again. */
-static int emit_block(struct seccomp_program *p, const struct seccomp_rule *rows, size_t count)
+/* All rows of one number, in the order of the table. */
+struct block {
+	const struct seccomp_rule **rows;
+	size_t count;
+};
+
+static int emit_block(struct seccomp_program *p, const struct block *b, int otherwise)
 {
-	bool falls_through = has_condition(&rows[count - 1]);
+	bool falls_through = has_condition(b->rows[b->count - 1]);
 	unsigned size = falls_through ? 1 : 0;
 
-	for (size_t i = 0; i < count; i++)
-		size += row_size(&rows[i]);
-	if (size > 255)
+	for (size_t i = 0; i < b->count; i++)
+		size += row_size(b->rows[i]);
+	if (size > JUMP_MAX)
 		return -E2BIG;
 	emit(p, (struct sock_filter)BPF_JUMP(
-			BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rows[0].nr, 0, (uint8_t)size));
-	for (size_t i = 0; i < count; i++) {
-		unsigned end = p->count + row_size(&rows[i]);
+			BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)b->rows[0]->nr, 0, (uint8_t)size));
+	for (size_t i = 0; i < b->count; i++) {
+		const struct seccomp_rule *r = b->rows[i];
+		unsigned end = p->count + row_size(r);
 
-		emit_condition(p, rows[i].arg, rows[i].mask, rows[i].value, end);
-		emit_condition(p, rows[i].also_arg, rows[i].also_mask, rows[i].also_value, end);
-		emit_return(p, rows[i].error);
+		emit_condition(p, r->arg, r->mask, r->value, end);
+		emit_condition(p, r->also_arg, r->also_mask, r->also_value, end);
+		emit_return(p, r->error);
 	}
-	if (falls_through) /* who comes here from a row that did not match holds an argument */
-		emit_load(p, offsetof(struct seccomp_data, nr));
+	if (falls_through)
+		emit_return(p, otherwise);
+	return 0;
+}
+
+static int emit_tree(
+	struct seccomp_program *p, const struct block *blocks, size_t count, int otherwise)
+{
+	size_t half = count / 2;
+	unsigned at = p->count, distance;
+	int r = 0;
+
+	if (count <= LEAF_BLOCKS) {
+		for (size_t i = 0; i < count && r == 0; i++)
+			r = emit_block(p, &blocks[i], otherwise);
+		emit_return(p, otherwise);
+		return r;
+	}
+	emit(p, (struct sock_filter)BPF_JUMP(
+			BPF_JMP | BPF_JGE | BPF_K, (uint32_t)blocks[half].rows[0]->nr, 0, 0));
+	r = emit_tree(p, blocks, half, otherwise);
+	distance = p->count - at - 1;
+	if (r < 0 || distance > JUMP_MAX || p->count > SECCOMP_CODE_MAX)
+		return r < 0 ? r : -E2BIG;
+	p->code[at].jt = (uint8_t)distance;
+	return emit_tree(p, blocks + half, count - half, otherwise);
+}
+
+/* Sorts the rows that there are by number, those of one number staying in order. */
+static int sort(const struct seccomp_rule *rules, size_t count, const struct seccomp_rule **sorted,
+	size_t *ret_count)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = used;
+
+		if (!row_is_sound(&rules[i]))
+			return -EINVAL;
+		if (rules[i].nr == SECCOMP_NR_ABSENT)
+			continue;
+		if (used == ROWS_MAX)
+			return -E2BIG;
+		for (; at > 0 && sorted[at - 1]->nr > rules[i].nr; at--)
+			sorted[at] = sorted[at - 1];
+		sorted[at] = &rules[i];
+		used++;
+	}
+	*ret_count = used;
 	return 0;
 }
 
 int seccomp_build(
 	struct seccomp_program *ret, const struct seccomp_rule *rules, size_t count, int otherwise)
 {
+	const struct seccomp_rule *sorted[ROWS_MAX];
+	struct block blocks[ROWS_MAX];
+	size_t row_count, block_count = 0;
+	int r = sort(rules, count, sorted, &row_count);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < row_count; i++) {
+		if (i == 0 || sorted[i]->nr != sorted[i - 1]->nr)
+			blocks[block_count++] = (struct block){.rows = &sorted[i]};
+		blocks[block_count - 1].count++;
+	}
 	ret->count = 0;
 	emit_load(ret, offsetof(struct seccomp_data, arch));
 	emit(ret, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NATIVE_ARCH, 1, 0));
@@ -139,20 +211,8 @@ int seccomp_build(
 		emit(ret, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1));
 		emit_return(ret, ENOSYS);
 	}
-	for (size_t i = 0, next; i < count; i = next) {
-		int r;
-
-		for (next = i; next < count && rules[next].nr == rules[i].nr; next++)
-			if (!row_is_sound(&rules[next]))
-				return -EINVAL;
-		if (rules[i].nr == SECCOMP_NR_ABSENT)
-			continue;
-		r = emit_block(ret, &rules[i], next - i);
-		if (r < 0)
-			return r;
-	}
-	emit_return(ret, otherwise);
-	return ret->count <= SECCOMP_CODE_MAX ? 0 : -E2BIG;
+	r = emit_tree(ret, blocks, block_count, otherwise);
+	return r == 0 && ret->count > SECCOMP_CODE_MAX ? -E2BIG : r;
 }
 
 int seccomp_install(const struct seccomp_program *p)

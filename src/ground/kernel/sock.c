@@ -29,16 +29,17 @@ int sock_pair(int ret_fds[2])
 }
 
 int sock_send(int fd, const void *head, size_t head_bytes, const void *body, size_t body_bytes,
-	const int *fds, size_t fd_count)
+	const struct sock_fds *fds)
 {
+	size_t fd_count = fds != NULL ? fds->count : 0;
 	/* sendmsg() only reads them */
-	struct iovec parts[2] = { { (void *)(uintptr_t)head, head_bytes },
-		{ (void *)(uintptr_t)body, body_bytes } };
+	struct iovec parts[2] = {
+		{(void *)(uintptr_t)head, head_bytes}, {(void *)(uintptr_t)body, body_bytes}};
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(SOCK_FDS_MAX * sizeof(int))];
 	} control;
-	struct msghdr message = { .msg_iov = parts, .msg_iovlen = body_bytes > 0 ? 2 : 1 };
+	struct msghdr message = {.msg_iov = parts, .msg_iovlen = body_bytes > 0 ? 2 : 1};
 
 	if (fd_count > SOCK_FDS_MAX)
 		return -EINVAL;
@@ -47,7 +48,7 @@ int sock_send(int fd, const void *head, size_t head_bytes, const void *body, siz
 		control.header.cmsg_level = SOL_SOCKET;
 		control.header.cmsg_type = SCM_RIGHTS;
 		control.header.cmsg_len = CMSG_LEN(fd_count * sizeof(int));
-		(void)memcpy(CMSG_DATA(&control.header), fds, fd_count * sizeof(int));
+		(void)memcpy(CMSG_DATA(&control.header), fds->fd, fd_count * sizeof(int));
 		message.msg_control = &control;
 		message.msg_controllen = CMSG_SPACE(fd_count * sizeof(int));
 	}
@@ -59,10 +60,9 @@ int sock_send(int fd, const void *head, size_t head_bytes, const void *body, siz
 	}
 }
 
-/* Collects the descriptors of a received message; closes all of them when there are too many. */
-static int take_descriptors(struct msghdr *message, int fds[SOCK_FDS_MAX], size_t *ret_count)
+/* Collects the descriptors of a received message; those that are too many are closed. */
+static int take_descriptors(struct msghdr *message, struct sock_fds *ret)
 {
-	size_t count = 0;
 	int status = (message->msg_flags & MSG_CTRUNC) != 0 ? -EPROTO : 0;
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c)) {
@@ -75,57 +75,52 @@ static int take_descriptors(struct msghdr *message, int fds[SOCK_FDS_MAX], size_
 			int received;
 
 			(void)memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (count < SOCK_FDS_MAX) {
-				fds[count++] = received;
+			if (ret->count < SOCK_FDS_MAX) {
+				ret->fd[ret->count++] = received;
 			} else {
 				(void)close(received);
 				status = -EPROTO;
 			}
 		}
 	}
-	if (status < 0) {
-		while (count > 0)
-			(void)close(fds[--count]);
-	}
-	*ret_count = count;
 	return status;
 }
 
 ssize_t sock_recv(int fd, void *head, size_t head_bytes, void *body, size_t body_room,
-	int fds[SOCK_FDS_MAX], size_t *ret_fd_count)
+	struct sock_fds *ret_fds)
 {
-	struct iovec parts[2] = { { head, head_bytes }, { body, body_room } };
+	struct iovec parts[2] = {{head, head_bytes}, {body, body_room}};
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE((SOCK_FDS_MAX + 8) * sizeof(int))];
 	} control;
-	struct msghdr message = { .msg_iov = parts,
+	struct msghdr message = {.msg_iov = parts,
 		.msg_iovlen = body_room > 0 ? 2 : 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control) };
+		.msg_controllen = sizeof(control)};
 	ssize_t n;
 	int r;
 
-	*ret_fd_count = 0;
+	ret_fds->count = 0;
 	do {
 		n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	} while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == ECONNRESET ? 0 : -errno;
-	r = take_descriptors(&message, fds, ret_fd_count);
-	if (r < 0)
+	r = take_descriptors(&message, ret_fds);
+	if (r == 0 && (message.msg_flags & MSG_TRUNC) != 0)
+		r = -EPROTO;
+	if (r < 0) {
+		while (ret_fds->count > 0)
+			(void)close(ret_fds->fd[--ret_fds->count]);
 		return r;
-	if ((message.msg_flags & MSG_TRUNC) != 0) {
-		while (*ret_fd_count > 0)
-			(void)close(fds[--*ret_fd_count]);
-		return -EPROTO;
 	}
 	return n;
 }
 
 int sock_wait(int fd, short events, int timeout_ms)
 {
-	struct pollfd p = { .fd = fd, .events = events };
+	struct pollfd p = {.fd = fd, .events = events};
 	int n;
 
 	do {

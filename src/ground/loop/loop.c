@@ -99,13 +99,13 @@ void loop_free(struct loop *l)
 	free(l);
 }
 
-struct loop_watch *loop_watch_new(struct loop *l, int fd, uint32_t events, loop_watch_fn *fn,
-	void *context)
+struct loop_watch *loop_watch_new(
+	struct loop *l, int fd, uint32_t events, loop_watch_fn *fn, void *context)
 {
 	struct loop_watch *w = own_alloc(sizeof(*w));
 
 	assert(fd >= 0);
-	*w = (struct loop_watch){ .loop = l, .fd = fd, .fn = fn, .context = context };
+	*w = (struct loop_watch){.loop = l, .fd = fd, .fn = fn, .context = context};
 	w->next = l->watches;
 	if (w->next != NULL)
 		w->next->previous = w;
@@ -117,7 +117,7 @@ struct loop_watch *loop_watch_new(struct loop *l, int fd, uint32_t events, loop_
 void loop_watch_set(struct loop_watch *w, uint32_t events)
 {
 	struct loop *l = w->loop;
-	struct epoll_event event = { .events = events, .data.ptr = w };
+	struct epoll_event event = {.events = events, .data.ptr = w};
 	int op;
 
 	if (w->dead || events == w->events)
@@ -165,7 +165,7 @@ struct loop_timer *loop_timer_new(struct loop *l, loop_timer_fn *fn, void *conte
 {
 	struct loop_timer *t = own_alloc(sizeof(*t));
 
-	*t = (struct loop_timer){ .loop = l, .fn = fn, .context = context };
+	*t = (struct loop_timer){.loop = l, .fn = fn, .context = context};
 	t->all_next = l->timers;
 	if (t->all_next != NULL)
 		t->all_next->all_previous = t;
@@ -294,7 +294,8 @@ static unsigned run_regular(struct loop *l)
 {
 	unsigned ran = 0;
 
-	for (struct loop_watch *w = l->watches, *next; w != NULL && l->regular_count > 0; w = next) {
+	for (struct loop_watch *w = l->watches, *next; w != NULL && l->regular_count > 0;
+		w = next) {
 		next = w->next;
 		if (!w->regular || w->events == 0)
 			continue;

@@ -25,8 +25,8 @@ void loop_free(struct loop *l); /* accepts NULL; frees all watches and timers th
 
 /* Watches a descriptor, level-triggered. The descriptor stays the caller's and must outlive the watch.
  * A regular file, which epoll refuses, is reported readable and writable at every turn. */
-struct loop_watch *loop_watch_new(struct loop *l, int fd, uint32_t events, loop_watch_fn *fn,
-	void *context);
+struct loop_watch *loop_watch_new(
+	struct loop *l, int fd, uint32_t events, loop_watch_fn *fn, void *context);
 void loop_watch_set(struct loop_watch *w, uint32_t events); /* 0 pauses it, hang-ups included */
 void loop_watch_free(struct loop_watch *w);                 /* accepts NULL */
 

@@ -21,7 +21,9 @@ enum {
 
 enum init_packet_type {
 	/* control, steward → box */
-	INIT_BUILD,  /* the id maps are written: build the root (native only) */
+	INIT_ENTER, /* the id maps are written, the groups joined: build what every box has (native) */
+	INIT_FDS,    /* descriptors, in the order that native.h says; more follow */
+	INIT_BUILD,  /* the last of them: finish the root, execute pid 1 */
 	INIT_CHUNK,  /* a piece of the start message follows the header */
 	INIT_SIGNAL, /* value: signal for the command's process group */
 	/* control, box → steward */

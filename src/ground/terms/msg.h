@@ -15,31 +15,32 @@
 #define MSG_PAYLOAD_MAX (1024 * 1024 + 64 * 1024)
 
 /* X(NAME, what it carries) */
-#define MSG_TABLE(X)                                                                               \
-	/* engine → nursery */                                                                   \
-	X(SPAWN, "value[0] how many more come; fds: engine socket, plan memfd, events file or none") \
-	/* engine ↔ steward */                                                                   \
-	X(STATE, "value[0] state, value[1] struct wall: the attempt entered a state")              \
-	X(SETTLED, "value[0] outcome, value[1] events, value[2] bytes, value[3] flags; payload: "  \
-		   "struct msg_settled")                                                           \
-	X(ROW_ARTIFACT, "value[0] bytes; payload: struct msg_artifact, then the path")             \
-	X(CANCEL, "value[0] enum cancel_reason; towards the steward and on to the warden")         \
-	X(FAILED, "the steward could not start; payload: struct err")                              \
-	/* steward → warden */                                                                   \
-	X(FDS, "value[0] enum session_kind; fds: standard input, output, error of the box; "       \
-	       "payload: struct msg_session")                                                      \
-	X(LAUNCH, "the harness runs; payload: run.start's line, or the instruction")               \
-	X(STOPPED, "the box is dead: drain what the pipes still hold, then say done")              \
-	X(EXITED, "value[0] wait status of the harness's first process")                           \
-	/* warden → steward */                                                                   \
-	X(EVENT, "value[0] enum event_type; payload: one JSON object's bytes")                     \
-	X(STREAM, "value[0] event_type of a raw stream; payload: its bytes, any bytes")            \
-	X(READY, "the warden is locked down, or (value[0] = 1) the harness shook hands")           \
-	X(ARTIFACT, "payload: a path the harness declared, bytes as they came")                    \
-	X(RESULT, "value[0] outcome by the harness's own word; the harness should exit now")       \
-	X(BROKE, "value[0] outcome, value[1] offset; payload: sentence: stop the harness")         \
-	X(DONE, "payload: struct msg_done; the warden has nothing more to say")                    \
-	/* nursery → engine */                                                                   \
+#define MSG_TABLE(X)                                                                                \
+	/* engine → nursery */                                                                    \
+	X(SPAWN,                                                                                    \
+		"value[0] how many more come; fds: engine socket, plan memfd, events file or none") \
+	/* engine ↔ steward */                                                                    \
+	X(STATE, "value[0] state, value[1] struct wall: the attempt entered a state")               \
+	X(SETTLED, "value[0] outcome, value[1] events, value[2] bytes, value[3] flags; payload: "   \
+		   "struct msg_settled")                                                            \
+	X(ROW_ARTIFACT, "value[0] bytes; payload: struct msg_artifact, then the path")              \
+	X(CANCEL, "value[0] enum cancel_reason; towards the steward and on to the warden")          \
+	X(FAILED, "the steward could not start; payload: struct err")                               \
+	/* steward → warden */                                                                    \
+	X(FDS, "value[0] enum session_kind; fds: standard input, output, error of the box; "        \
+	       "payload: struct msg_session")                                                       \
+	X(LAUNCH, "the harness runs; payload: run.start's line, or the instruction")                \
+	X(STOPPED, "the box is dead: drain what the pipes still hold, then say done")               \
+	X(EXITED, "value[0] wait status of the harness's first process")                            \
+	/* warden → steward */                                                                    \
+	X(EVENT, "value[0] enum event_type; payload: one JSON object's bytes")                      \
+	X(STREAM, "value[0] event_type of a raw stream; payload: its bytes, any bytes")             \
+	X(READY, "the warden is locked down, or (value[0] = 1) the harness shook hands")            \
+	X(ARTIFACT, "payload: a path the harness declared, bytes as they came")                     \
+	X(RESULT, "value[0] outcome by the harness's own word; the harness should exit now")        \
+	X(BROKE, "value[0] outcome, value[1] offset; payload: sentence: stop the harness")          \
+	X(DONE, "payload: struct msg_done; the warden has nothing more to say")                     \
+	/* nursery → engine */                                                                    \
 	X(CHILD, "value[0] pid, value[1] wait status of a steward that ended")
 
 enum msg_type {

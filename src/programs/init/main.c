@@ -47,7 +47,7 @@ static void send_failed(int r, const char *step)
 	struct err err;
 
 	(void)err_set(&err, -r, "%s", step);
-	(void)sock_send(INIT_FD_CONTROL, &head, sizeof(head), &err, sizeof(err), NULL, 0);
+	(void)sock_send(INIT_FD_CONTROL, &head, sizeof(head), &err, sizeof(err), NULL);
 }
 
 /* Reaps what can be reaped now; returns how many there were, the command not counted. */
@@ -155,7 +155,7 @@ static void send_exited(const struct init *in, unsigned survivor_count)
 	struct init_packet head = {.type = INIT_EXITED, .value = (uint32_t)in->status};
 	struct init_exit body = {.survivor_count = survivor_count};
 
-	(void)sock_send(INIT_FD_CONTROL, &head, sizeof(head), &body, sizeof(body), NULL, 0);
+	(void)sock_send(INIT_FD_CONTROL, &head, sizeof(head), &body, sizeof(body), NULL);
 }
 
 static void supervise(struct init *in, int signals)

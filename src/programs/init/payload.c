@@ -38,7 +38,7 @@ static void send_link(uint32_t type, uint32_t value, const void *body, size_t by
 	struct init_packet head = {.type = type, .value = value};
 
 	/* The steward may be gone; pid 1 sees that and ends us all. */
-	(void)sock_send(INIT_FD_LINK, &head, sizeof(head), body, bytes, NULL, 0);
+	(void)sock_send(INIT_FD_LINK, &head, sizeof(head), body, bytes, NULL);
 }
 
 static noreturn void fail(uint32_t type, const struct err *err)

@@ -77,16 +77,14 @@ void probe_files_outside(const struct start *s, struct claim_result *r)
 		(void)probe_refused(r, 4, try_open("/usr/bin/env", O_WRONLY), refused);
 }
 
-static long try_connect(const char *path)
+/* The socket may be used again as long as it did not connect. */
+static long try_connect(int fd, const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		return try_stat(path);
 	(void)memcpy(address.sun_path, path, strlen(path) + 1);
-	if (fd < 0)
-		return -errno;
 	return connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 }
 
@@ -94,10 +92,12 @@ void probe_files_sockets(const struct start *s, struct claim_result *r)
 {
 	static const int absent[] = {ENOENT, ENOTDIR, EACCES, 0};
 	char *const *paths = s->lists[INIT_SOCKETS];
+	autoclose int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	r->verdict = CLAIM_HELD;
+	if (!probe_worked(r, 0, fd < 0 ? -errno : 0))
+		return;
 	for (size_t i = 0; paths[i] != NULL; i++)
-		if (!probe_refused(r, i, try_connect(paths[i]), absent))
+		if (!probe_refused(r, i, try_connect(fd, paths[i]), absent))
 			return;
 }
 

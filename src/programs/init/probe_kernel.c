@@ -20,6 +20,9 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#ifndef OPEN_TREE_CLONE
+#include <linux/mount.h> /* not every C library has them; both would contradict */
+#endif
 
 #include "ground/base/own.h"
 #include "ground/kernel/process.h"

@@ -40,13 +40,14 @@ static int local_start(struct loop *loop, const struct box_spec *spec, box_repor
 	struct box *b;
 	int r = sandbox_init(err);
 
+	sandbox_warm_drop();
 	if (r < 0)
 		return r;
 	b = box_new(loop, spec, fn, context);
 	b->is_local = true;
 	r = box_write_start(b, SANDBOX_LOCAL, spec, 0, NULL, err);
 	if (r == 0)
-		r = box_make_ends(b, &ends, err);
+		r = box_make_ends(&b->control, &b->link, &ends, err);
 	if (r == 0) {
 		b->pid = ns_clone(0, -1, &b->pidfd);
 		if (b->pid == 0) {
@@ -61,12 +62,11 @@ static int local_start(struct loop *loop, const struct box_spec *spec, box_repor
 			r = err_set(err, -b->pid, "start the local pid 1");
 	}
 	box_close_ends(&ends);
-	if (r == 0)
-		r = box_begin(b, /* build= */ false, err);
 	if (r < 0) {
 		box_free(b);
 		return r;
 	}
+	box_begin(b);
 	*ret = b;
 	return 0;
 }

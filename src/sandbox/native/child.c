@@ -4,6 +4,12 @@
  * This runs in a copy of the steward: one thread, no allocation, no loop, no log. What fails is
  * told to the steward as a sentence on the control socket, and ends the child.
  *
+ * It goes in two halves. First what every box has, in a new root that we are only confined to with
+ * chroot(), while the host's mounts are still beside it; the spec may not be known yet. Then the
+ * orders come: what the spec adds. Sources that the steward has not opened are opened with the
+ * host's root in sight, then that is left for good, and only then is anything done at a place
+ * that the spec names: a link beneath a mount can lead nowhere but into the box.
+ *
  * The order is the kernel's: sources are opened before the new root hides them; the death signal
  * is set after the change of user, which would clear it; the cgroup namespace is made after the
  * parent moved us, or it would show the path. */
@@ -49,26 +55,82 @@ static __attribute__((noreturn, format(printf, 3, 4))) void fail(
 	(void)vsnprintf(step, sizeof(step), format, args);
 	va_end(args);
 	(void)err_set(&err, r < 0 ? -r : EIO, "%s", step);
-	(void)sock_send(c->control, &head, sizeof(head), &err, sizeof(err), NULL, 0);
+	(void)sock_send(c->control, &head, sizeof(head), &err, sizeof(err), NULL);
 	_exit(125);
 }
 
-static void wait_for_maps(const struct child *c)
+/* What we hold of the steward's is closed first: others wait for the end of its sockets. */
+static void close_others(const struct child *c)
+{
+	int keep[] = {c->control, c->link, c->steward, c->image}, r;
+
+	for (size_t i = 1; i < array_count(keep); i++) /* they must be in order */
+		for (size_t k = i; k > 0 && keep[k] < keep[k - 1]; k--) {
+			int larger = keep[k - 1];
+
+			keep[k - 1] = keep[k];
+			keep[k] = larger;
+		}
+	r = process_close_fds(keep, array_count(keep));
+	if (r < 0)
+		fail(c, r, "close what the box does not get");
+}
+
+/* Waits for a packet from the steward; dies with it. */
+static uint32_t receive(const struct child *c, struct sock_fds *ret_fds)
 {
 	struct pollfd polls[] = {
 		{.fd = c->control, .events = POLLIN}, {.fd = c->steward, .events = POLLIN}};
 	struct init_packet head;
 	ssize_t n;
 
-	(void)close(c->others[0]); /* or the sockets would never end for us */
-	(void)close(c->others[1]);
 	do {
 		if (poll(polls, array_count(polls), -1) > 0 && polls[1].revents != 0)
 			_exit(125);
-		n = recv(c->control, &head, sizeof(head), 0);
-	} while (n < 0 && (errno == EAGAIN || errno == EINTR));
-	if (n != sizeof(head) || head.type != INIT_BUILD)
+		n = sock_recv(c->control, &head, sizeof(head), NULL, 0, ret_fds);
+	} while (n == -EAGAIN || n == -EINTR);
+	if (n != sizeof(head))
 		_exit(125); /* the steward is gone */
+	return head.type;
+}
+
+static void wait_for_maps(const struct child *c)
+{
+	struct sock_fds fds;
+
+	if (receive(c, &fds) != INIT_ENTER || fds.count != 0)
+		_exit(125);
+}
+
+/* Puts each descriptor where the orders expect it. */
+static void take_orders(const struct child *c, int stdio[3])
+{
+	struct orders *o = c->orders;
+	struct sock_fds fds;
+	size_t step = 0;
+	int place = 0;
+	uint32_t type;
+
+	do {
+		type = receive(c, &fds);
+		if (type != INIT_FDS && type != INIT_BUILD)
+			fail(c, -EPROTO, "take the orders for the box");
+		for (size_t i = 0; i < fds.count; i++) {
+			while (place < 3 && !o->has_stdio[place])
+				stdio[place++] = -1;
+			if (place < 3) {
+				stdio[place++] = fds.fd[i];
+				continue;
+			}
+			while (step < o->count && o->steps[step].fd != STEP_FD_SENT)
+				step++;
+			if (step == o->count)
+				fail(c, -EPROTO, "take the orders for the box");
+			o->steps[step].fd = fds.fd[i];
+		}
+	} while (type != INIT_BUILD);
+	while (place < 3)
+		stdio[place++] = -1;
 }
 
 /* An ordinary user's child maps its one id itself. It must be dumpable for that, which the steward,
@@ -105,16 +167,18 @@ static void enter(const struct child *c)
 		fail(c, -errno, "make the mounts private");
 }
 
-/* Opens what root's steward has not opened; the plan is our own copy. A /proc may only be had while
- * the host's is still in sight. */
-static void open_sources(const struct child *c)
+/* Opens what root's steward has not opened. A /proc may only be had while the host's is still in
+ * sight. */
+static void open_sources(const struct child *c, struct step *steps, size_t count)
 {
-	for (size_t i = 0; i < c->layout->count; i++) {
-		struct step *s = &c->layout->steps[i];
+	for (size_t i = 0; i < count; i++) {
+		struct step *s = &steps[i];
 		int r = 0;
 
 		if (s->kind == STEP_PROC)
-			r = mount_new("proc", NULL, HARD, &s->fd);
+			r = (c->without & BOX_WITHOUT_OWN_PROC) == 0
+				    ? mount_new("proc", NULL, HARD, &s->fd)
+				    : mount_copy(AT_FDCWD, "/proc", &s->fd);
 		if (r < 0)
 			fail(c, r, "mount the box's /proc");
 		if (s->kind != STEP_BIND || s->fd >= 0)
@@ -129,23 +193,46 @@ static void open_sources(const struct child *c)
 	}
 }
 
-static void enter_root(const struct child *c)
+static void change_root(const struct child *c, int root)
+{
+	if (fchdir(root) < 0 || chroot(".") < 0)
+		fail(c, -errno, "change the root");
+}
+
+/* Makes the new root and confines us to it. The host's stays mounted: both are returned. The new
+ * one lies on the host's root itself, where it covers nothing for whoever has that as his root;
+ * unbindable, so that a copy of the host's root is one without it. */
+static void make_root(const struct child *c, int *ret_host, int *ret_root)
 {
 	bool is_open = (c->without & BOX_WITHOUT_READONLY) != 0;
 	struct mount_option options[] = {
 		{"mode", is_open ? "0777" : "0755"}, {"size", "4m"}, {NULL, NULL}};
-	int root = -1;
-	int r = mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, &root);
+	int r = mount_new("tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, ret_root);
 
 	if (r == 0)
-		r = mount_attach(root, AT_FDCWD, "/tmp");
+		r = mount_attach(*ret_root, AT_FDCWD, "/");
 	if (r < 0)
 		fail(c, r, "mount the box's root");
+	*ret_host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (*ret_host < 0)
+		fail(c, -errno, "open the host's root");
+	change_root(c, *ret_root);
+	if (mount(NULL, "/", NULL, MS_UNBINDABLE, NULL) < 0)
+		fail(c, -errno, "keep the box's root from being copied");
+}
+
+/* For good: with its last mount goes every way to it. */
+static void leave_host(const struct child *c, int host, int root)
+{
+	change_root(c, host);
 	if (fchdir(root) < 0 || syscall(__NR_pivot_root, ".", ".") < 0)
 		fail(c, -errno, "enter the box's root");
+	(void)close(host);
 	/* The old root now lies over the new one at the same place. */
 	if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
 		fail(c, -errno, "leave the host's root");
+	if (mount(NULL, "/", NULL, MS_PRIVATE, NULL) < 0)
+		fail(c, -errno, "make the box's root private");
 	(void)close(root);
 }
 
@@ -182,36 +269,61 @@ static void make_parents(const struct child *c, const char *path)
 
 static void make_file(const struct child *c, const char *path, mode_t mode, const char *text)
 {
-	autoclose int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, mode);
+	const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY;
+	autoclose int fd = open(path, flags, mode);
 	size_t size = text != NULL ? strlen(text) : 0;
 
+	if (fd < 0 && errno == ENOENT) {
+		make_parents(c, path);
+		fd = open(path, flags, mode);
+	}
 	if (fd < 0 || (size > 0 && write(fd, text, size) != (ssize_t)size))
 		fail(c, -errno, "make '%s' in the box", path);
 }
 
-static void attach(const struct child *c, int fd, const char *target)
+static void make_link(const struct child *c, const char *text, const char *path)
 {
-	int r = mount_attach(fd, AT_FDCWD, target);
+	int r = symlink(text, path);
 
+	if (r < 0 && errno == ENOENT) {
+		make_parents(c, path);
+		r = symlink(text, path);
+	}
+	if (r < 0 && errno != EEXIST)
+		fail(c, -errno, "make the link '%s' in the box", path);
+}
+
+static void attached(const struct child *c, int r, int fd, const char *target)
+{
 	if (r < 0)
 		fail(c, r, "mount at '%s' in the box", target);
 	(void)close(fd);
 }
 
+static void attach(const struct child *c, int fd, const char *target)
+{
+	attached(c, mount_attach(fd, AT_FDCWD, target), fd, target);
+}
+
 static void bind_at(const struct child *c, int fd, const char *target)
 {
-	struct stat st, there;
+	struct stat st;
+	int r;
 
 	if (fd < 0)
 		return; /* an optional source that is not on this host */
+	r = mount_attach(fd, AT_FDCWD, target);
+	if (r != -ENOENT) {
+		attached(c, r, fd, target);
+		return;
+	}
 	if (fstat(fd, &st) < 0)
 		fail(c, -errno, "stat what belongs at '%s'", target);
-	if (stat(target, &there) < 0) {
+	if (S_ISDIR(st.st_mode)) {
 		make_parents(c, target);
-		if (S_ISDIR(st.st_mode))
-			make_dir(c, target, 0755);
-		else
-			make_file(c, target, 0644, NULL);
+		make_dir(c, target, 0755);
+	} else {
+		make_file(c, target, 0644, NULL);
 	}
 	attach(c, fd, target);
 }
@@ -234,7 +346,7 @@ static void mount_tmpfs(const struct child *c, const struct step *s)
 {
 	char mode[8];
 	struct mount_option options[] = {
-		{"mode", mode}, {s->text != NULL ? "size" : NULL, s->text}, {NULL, NULL}};
+		{"mode", mode}, {"size", s->text != NULL ? s->text : c->disk}, {NULL, NULL}};
 
 	(void)snprintf(mode, sizeof(mode), "%04o", s->mode);
 	mount_fs(c, s, "tmpfs", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
@@ -292,13 +404,10 @@ static void do_step(const struct child *c, const struct step *s)
 			own_by_user(c, s->target);
 		break;
 	case STEP_FILE:
-		make_parents(c, s->target);
 		make_file(c, s->target, s->mode, s->text);
 		break;
 	case STEP_LINK:
-		make_parents(c, s->target);
-		if (symlink(s->text, s->target) < 0 && errno != EEXIST)
-			fail(c, -errno, "make the link '%s' in the box", s->target);
+		make_link(c, s->text, s->target);
 		break;
 	case STEP_TMPFS:
 		mount_tmpfs(c, s);
@@ -340,16 +449,34 @@ static void set_names(const struct child *c)
 		fail(c, r, "bring up the box's loopback");
 }
 
+static void do_steps(const struct child *c, const struct step *steps, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		do_step(c, &steps[i]);
+}
+
 void native_child_run(const struct child *c)
 {
+	struct step *common = c->common->steps; /* our own copy */
+	int host = -1, root = -1, stdio[3];
+
 	(void)umask(0);
+	close_others(c);
 	wait_for_maps(c);
 	enter(c);
-	open_sources(c);
-	enter_root(c);
-	for (size_t i = 0; i < c->layout->count; i++)
-		do_step(c, &c->layout->steps[i]);
+	open_sources(c, common, c->common->count);
+	make_root(c, &host, &root);
+	do_steps(c, common, c->common->count);
 	set_names(c);
-	fail(c, arrange_and_exec(c->stdio, c->control, c->steward, c->link, c->image),
+	if (c->ids->is_root) /* its steward opens every source */
+		leave_host(c, host, root);
+	take_orders(c, stdio);
+	if (!c->ids->is_root) {
+		change_root(c, host);
+		open_sources(c, c->orders->steps, c->orders->count);
+		leave_host(c, host, root);
+	}
+	do_steps(c, c->orders->steps, c->orders->count);
+	fail(c, arrange_and_exec(stdio, c->control, c->steward, c->link, c->image),
 		"execute the box's pid 1");
 }

@@ -51,49 +51,46 @@ static bool is_taken(const char *name)
 	return false;
 }
 
-/* The steps for what this machine has, made once and kept for the life of the process. A link
- * stays a link; a small text is copied, which costs less than a mount; the rest is bound. */
-static struct layout host_etc;
-
-static void add_host(const char *name)
+/* A link stays a link; a small text is copied, which costs less than a mount; the rest is bound. */
+static void add_host(struct layout *l, const char *name)
 {
 	char text[COPY_MAX];
-	const char *path = layout_keep(&host_etc, own_printf("/etc/%s", name));
+	const char *path = layout_keep(l, own_printf("/etc/%s", name));
 	ssize_t n = readlink(path, text, sizeof(text) - 1);
 	struct step *s;
 
 	if (n < 0 && errno != EINVAL)
 		return; /* not there */
 	if (n >= 0) {
-		s = layout_add(&host_etc, STEP_LINK, path);
-		s->text = layout_keep(&host_etc, own_strndup(text, (size_t)n));
+		s = layout_add(l, STEP_LINK, path);
+		s->text = layout_keep(l, own_strndup(text, (size_t)n));
 		return;
 	}
 	n = file_read_small(AT_FDCWD, path, text, sizeof(text));
 	if (n >= 0 && strlen(text) == (size_t)n) {
-		s = layout_add(&host_etc, STEP_FILE, path);
-		s->text = layout_keep(&host_etc, own_strdup(text));
+		s = layout_add(l, STEP_FILE, path);
+		s->text = layout_keep(l, own_strdup(text));
 		s->mode = 0644;
 		return;
 	}
-	s = layout_add(&host_etc, STEP_BIND, path);
+	s = layout_add(l, STEP_BIND, path);
 	s->source = path;
 	s->optional = true;
 	s->attributes = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 }
 
-static void find_host(void)
+static void add_hosts(struct layout *l)
 {
 	DIR *etc = opendir("/etc");
 	const struct dirent *e;
 
 	while (etc != NULL && (e = readdir(etc)) != NULL)
 		if (is_taken(e->d_name))
-			add_host(e->d_name);
+			add_host(l, e->d_name);
 	if (etc != NULL)
 		(void)closedir(etc);
 	for (size_t i = 0; taken_deep[i] != NULL; i++)
-		add_host(taken_deep[i]);
+		add_host(l, taken_deep[i]);
 }
 
 void layout_add_etc(struct layout *l)
@@ -107,11 +104,6 @@ void layout_add_etc(struct layout *l)
 		s->text = written[i].text;
 		s->mode = 0644;
 	}
-	if (host_etc.count == 0)
-		find_host();
-	for (size_t i = 0; i < host_etc.count; i++) {
-		s = layout_add(l, STEP_DIR, NULL);
-		*s = host_etc.steps[i];
-	}
+	add_hosts(l);
 	layout_add(l, STEP_LINK, "/etc/mtab")->text = "/proc/self/mounts";
 }

@@ -82,6 +82,14 @@ static void add_programs(struct layout *l)
 	}
 }
 
+static struct step *add_tmpfs(struct layout *l, const char *path, mode_t mode)
+{
+	struct step *s = layout_add(l, STEP_TMPFS, path);
+
+	s->mode = mode;
+	return s;
+}
+
 static void add_devices(struct layout *l)
 {
 	static const char *const nodes[] = {
@@ -89,7 +97,6 @@ static void add_devices(struct layout *l)
 	static const char *const links[][2] = {{"/dev/ptmx", "pts/ptmx"},
 		{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"},
 		{"/dev/stdout", "/proc/self/fd/1"}, {"/dev/stderr", "/proc/self/fd/2"}};
-	struct step *s;
 
 	add_dir(l, "/dev", 0755);
 	for (size_t i = 0; i < array_count(nodes); i++)
@@ -97,41 +104,37 @@ static void add_devices(struct layout *l)
 	for (size_t i = 0; i < array_count(links); i++)
 		layout_add(l, STEP_LINK, links[i][0])->text = links[i][1];
 	layout_add(l, STEP_DEVPTS, "/dev/pts");
-	s = layout_add(l, STEP_TMPFS, "/dev/shm");
-	s->mode = 01777;
+	add_tmpfs(l, "/dev/shm", 01777)->text = "50%";
 }
 
-static void add_tmpfs(struct layout *l, const char *path, mode_t mode, const char *size)
+static void add_own(struct layout *l)
 {
-	struct step *s = layout_add(l, STEP_TMPFS, path);
+	struct step *run;
 
-	s->mode = mode;
-	s->text = size;
-}
-
-static void add_own(struct layout *l, const struct box_spec *spec)
-{
-	/* Where no size is asked for, a quarter of the memory each; pages count against the
-	 * box's limit. */
-	const char *size =
-		spec->limits.disk_bytes == 0
-			? "25%"
-			: layout_keep(l,
-				  own_printf("%llu", (unsigned long long)spec->limits.disk_bytes));
-
-	add_tmpfs(l, "/tmp", 01777, size);
-	add_tmpfs(l, "/run", 0755, "16m");
-	l->steps[l->count - 1].user_owned = true;
-	add_tmpfs(l, "/home", 0755, size);
+	add_tmpfs(l, "/tmp", 01777);
+	run = add_tmpfs(l, "/run", 0755);
+	run->text = "16m";
+	run->user_owned = true;
+	add_tmpfs(l, "/home", 0755);
 	layout_add(l, STEP_USER_DIR, NATIVE_HOME)->mode = 0750;
 	add_dir(l, "/var", 0755);
 	layout_add(l, STEP_LINK, "/var/tmp")->text = "/tmp";
 	layout_add(l, STEP_LINK, "/var/run")->text = "/run";
 	layout_add(l, STEP_LINK, "/var/lock")->text = "/run";
-	if ((spec->without & BOX_WITHOUT_OWN_PROC) != 0)
-		add_bind(l, "/proc", PLAIN);
-	else
-		layout_add(l, STEP_PROC, "/proc");
+	layout_add(l, STEP_PROC, "/proc");
+}
+
+const struct layout *layout_common(void)
+{
+	static struct layout common;
+
+	if (common.count == 0) {
+		add_programs(&common);
+		add_devices(&common);
+		layout_add_etc(&common);
+		add_own(&common);
+	}
+	return &common;
 }
 
 /* One user namespace per pair of owners serves every box of this process. */
@@ -162,6 +165,15 @@ static int mapping_for(const struct stat *st, const struct native_ids *ids, int 
 		known[known_count++].fd = *ret_fd;
 	}
 	return r;
+}
+
+void layout_prepare_mapping(const struct native_ids *ids)
+{
+	const struct stat roots = {0};
+	int unused;
+
+	if (ids->is_root)
+		(void)mapping_for(&roots, ids, &unused);
 }
 
 /* Root's mount: whoever owns the source on the disk is the box's user inside, and back. */
@@ -276,13 +288,20 @@ static int add_rules(struct layout *l, const struct box_spec *spec, struct err *
 }
 
 /* Tests only: what would be there if the root were the host's. */
-static void add_presence(struct layout *l)
+static int add_presence(struct layout *l, const struct native_ids *ids, struct err *err)
 {
-	const char *home = getenv("HOME");
+	static char run[] = "/run";
+	char *home = getenv("HOME");
+	const struct plan_mount mounts[] = {
+		{.source = run, .target = run, .writable = true},
+		{.source = home, .target = home, .writable = true},
+	};
+	int r = 0;
 
-	add_bind(l, "/run", PLAIN);
-	if (home != NULL && home[0] == '/')
-		add_bind(l, layout_keep(l, own_strdup(home)), PLAIN);
+	for (size_t i = 0; i < array_count(mounts) && r == 0; i++)
+		if (mounts[i].source != NULL && access(mounts[i].source, F_OK) == 0)
+			r = add_mount(l, &mounts[i], ids, err);
+	return r;
 }
 
 int layout_make(struct layout *l, const struct box_spec *spec, const struct native_ids *ids,
@@ -291,12 +310,8 @@ int layout_make(struct layout *l, const struct box_spec *spec, const struct nati
 	int r = 0;
 
 	*l = (struct layout){0};
-	add_programs(l);
-	add_devices(l);
-	layout_add_etc(l);
-	add_own(l, spec);
 	if ((spec->without & BOX_WITHOUT_ABSENCE) != 0)
-		add_presence(l);
+		r = add_presence(l, ids, err);
 	for (size_t i = 0; i < spec->mount_count && r == 0; i++)
 		r = add_mount(l, &spec->mounts[i], ids, err);
 	if (r == 0)

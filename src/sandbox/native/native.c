@@ -39,10 +39,11 @@ static int open_cgroup(struct box *b, const struct box_spec *spec, struct err *e
 	const char *lacking;
 	int r;
 
-	if ((spec->without & BOX_WITHOUT_LIMITS) != 0)
+	/* without a limit none is needed: the death of pid 1 is that of all its namespace */
+	if ((spec->without & BOX_WITHOUT_LIMITS) != 0 || !wants_limits(&spec->limits))
 		return 0;
 	r = cgroup_open(&b->cgroup, spec->name, &limits);
-	if (r < 0 && wants_limits(&spec->limits) && !may_lack)
+	if (r < 0 && !may_lack)
 		return err_set(err, -r, "make the control group of the box");
 	if (may_lack)
 		return 0;
@@ -80,69 +81,88 @@ static unsigned start_flags(const struct box_spec *spec, const struct native_ids
 	       ((spec->weaker & WEAKER_SECCOMP) == 0 ? INIT_SECCOMP : 0);
 }
 
-/* Clones the child, maps its ids, puts it into its group. */
-static int clone_child(struct box *b, struct child *c, struct err *err)
+/* The one that native_warm() began; taken or killed by the first start. */
+static struct shell warm = SHELL_NONE;
+static pid_t warmed_by; /* whoever is forked from its steward must leave it alone */
+
+void native_warm(void)
 {
-	uint64_t flags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-			 ((c->without & BOX_WITHOUT_NETWORK) != 0 ? 0 : CLONE_NEWNET);
-	int birth = cgroup_birth_fd(&b->cgroup);
-	pid_t pid = ns_clone(flags, birth, &b->pidfd);
+	struct err unused;
+
+	if (warmed_by == getpid())
+		return;
+	warmed_by = getpid();
+	if (shell_begin(&warm, /* without= */ 0, /* disk= */ NULL, &CGROUP_NONE, &unused) < 0)
+		warm = SHELL_NONE;
+	else
+		layout_prepare_mapping(&warm.ids);
+}
+
+void native_warm_drop(void)
+{
+	if (warmed_by != getpid())
+		return;
+	warmed_by = 0;
+	shell_done(&warm);
+}
+
+static bool take_warm(const struct box_spec *spec, struct shell *ret)
+{
+	if (warmed_by != getpid() || warm.pidfd < 0)
+		return false;
+	if (wants_limits(&spec->limits) || spec->limits.disk_bytes > 0 || spec->without != 0) {
+		native_warm_drop();
+		return false;
+	}
+	warmed_by = 0;
+	*ret = warm;
+	warm = SHELL_NONE;
+	return true;
+}
+
+/* The shell that the spec's box starts from. What does not depend on it can be planned then, while
+ * the child is at work. */
+static int open_shell(
+	struct box *b, const struct box_spec *spec, struct shell *ret, struct err *err)
+{
+	char disk[32];
 	int r;
 
-	if (pid < 0 && birth >= 0 && (pid == -EOPNOTSUPP || pid == -EACCES || pid == -EBUSY)) {
-		birth = -1; /* an old kernel, or a group that may only be entered by being moved */
-		pid = ns_clone(flags, -1, &b->pidfd);
-	}
-	if (pid == 0)
-		native_child_run(c);
-	if (pid < 0) {
-		(void)err_set(err, -pid, "make the namespaces of the box");
-		return native_explain(err);
-	}
-	b->pid = pid;
-	r = c->ids->is_root
-		    ? idmap_write(pid, &c->ids->uids, &c->ids->gids, /* deny_setgroups= */ false)
-		    : 0;
-	if (r < 0)
-		return err_set(err, -r, "map the ids of the box");
-	r = cgroup_add(&b->cgroup, pid, birth >= 0);
-	return r < 0 ? err_set(err, -r, "move the box into its control group") : 0;
+	if (take_warm(spec, ret))
+		return 0;
+	(void)snprintf(disk, sizeof(disk), "%llu", (unsigned long long)spec->limits.disk_bytes);
+	r = open_cgroup(b, spec, err);
+	return r < 0 ? r
+		     : shell_begin(ret, spec->without, spec->limits.disk_bytes > 0 ? disk : NULL,
+			       &b->cgroup, err);
 }
 
 static int build(struct box *b, const struct box_spec *spec, struct err *err)
 {
-	struct native_ids ids;
 	struct layout layout = {0};
-	struct box_ends ends = {-1, -1, -1};
-	struct child c = {.layout = &layout, .ids = &ids, .without = spec->without};
+	struct shell s = SHELL_NONE;
 	bool is_filtered = (spec->weaker & WEAKER_SECCOMP) == 0;
-	int r;
+	int r = open_shell(b, spec, &s, err);
 
-	native_ids_find(&ids);
-	r = box_write_start(b, SANDBOX_NATIVE, spec, start_flags(spec, &ids),
-		is_filtered ? native_filter() : NULL, err);
 	if (r == 0)
-		r = layout_make(&layout, spec, &ids, err);
+		r = box_write_start(b, SANDBOX_NATIVE, spec, start_flags(spec, &s.ids),
+			is_filtered ? native_filter() : NULL, err);
 	if (r == 0)
-		r = box_make_ends(b, &ends, err);
+		r = layout_make(&layout, spec, &s.ids, err);
 	if (r == 0)
-		r = open_cgroup(b, spec, err);
+		r = give_pipes(spec, &s.ids, err);
 	if (r == 0)
-		r = give_pipes(spec, &ids, err);
-	if (r == 0) {
-		c.control = ends.control;
-		c.link = ends.link;
-		c.steward = ends.steward;
-		c.others[0] = b->control;
-		c.others[1] = b->link;
-		c.image = sandbox_image_fd();
-		for (int i = 0; i < 3; i++)
-			c.stdio[i] = spec->stdio[i];
-		r = clone_child(b, &c, err);
-	}
-	box_close_ends(&ends);
+		r = shell_finish(&s, &layout, spec->stdio, err);
 	layout_done(&layout);
-	return r < 0 ? r : box_begin(b, /* build= */ true, err);
+	if (r == 0) {
+		b->pid = s.pid;
+		b->pidfd = take_fd(&s.pidfd);
+		b->control = take_fd(&s.control);
+		b->link = take_fd(&s.link);
+		box_begin(b);
+	}
+	shell_done(&s);
+	return r;
 }
 
 static int native_start(struct loop *loop, const struct box_spec *spec, box_report_fn *fn,

@@ -9,6 +9,7 @@
 
 #include "ground/base/err.h"
 #include "ground/kernel/idmap.h"
+#include "sandbox/box.h"
 #include "sandbox/sandbox.h"
 
 /* The parts of the native provider, private to its folder. */
@@ -28,13 +29,13 @@ void native_ids_find(struct native_ids *ret);
 #define NATIVE_USER "agent"
 #define NATIVE_HOME "/home/agent"
 
-/* The root file system as data: made by the steward, carried out by the child (child.c). */
+/* The root file system as data: planned by the steward, carried out by the child (child.c). */
 enum step_kind {
 	STEP_DIR,      /* target, mode */
 	STEP_USER_DIR, /* the same, owned by the box's user */
 	STEP_FILE,     /* target, text, mode */
 	STEP_LINK,     /* target -> text */
-	STEP_TMPFS,    /* target, mode, text: size or NULL, user_owned */
+	STEP_TMPFS,    /* target, mode, text: size, NULL for that of the disk limit; user_owned */
 	STEP_DEVPTS,   /* target */
 	STEP_PROC,     /* target */
 	STEP_BIND,     /* source (or fd) at target, which is made; attributes */
@@ -50,9 +51,11 @@ struct step {
 	mode_t mode;
 	bool optional; /* BIND: a source that is not there is left out */
 	bool user_owned;
-	int fd; /* BIND: the tree, opened already; else -1 */
+	int fd; /* BIND: the tree, opened already; STEP_FD_SENT; else -1 */
 	const char *target, *source, *text;
 };
+
+#define STEP_FD_SENT (-2) /* in orders: one of the descriptors that come with them */
 
 struct layout {
 	struct step *steps; /* owned */
@@ -60,22 +63,61 @@ struct layout {
 	char **strings; /* owned: what the steps point to */
 	size_t string_count, string_room;
 };
+/* What every box of this machine has: looked up once, kept for the life of the process. */
+const struct layout *layout_common(void);
+/* What a spec adds to it. */
 int layout_make(struct layout *l, const struct box_spec *spec, const struct native_ids *ids,
 	struct err *err);
 void layout_done(struct layout *l); /* closes the fds too */
 struct step *layout_add(struct layout *l, enum step_kind kind, const char *target);
 const char *layout_keep(struct layout *l, char *text); /* takes the string, returns it */
 void layout_add_etc(struct layout *l);
+/* Root: has the namespace ready that shows root's files as the box's user's; no matter if not. */
+void layout_prepare_mapping(const struct native_ids *ids);
+
+/* A layout for a child that was cloned before it was made: in memory that both share, written by
+ * the steward before INIT_FDS and INIT_BUILD, by the child after. The descriptors come in this
+ * order: those of stdio that are there, then one for each step whose fd is STEP_FD_SENT. */
+#define ORDERS_STEP_MAX 4096
+#define ORDERS_TEXT_MAX (1024 * 1024)
+struct orders {
+	bool has_stdio[3];
+	size_t count, text_bytes;
+	struct step steps[ORDERS_STEP_MAX];
+	char text[ORDERS_TEXT_MAX];
+};
 
 /* After ns_clone(): builds the box and becomes its pid 1; never returns. */
 struct child {
-	struct layout *layout;
+	const struct layout *common;
+	struct orders *orders;
 	const struct native_ids *ids;
-	int control, link, steward, image, stdio[3];
-	int others[2]; /* the steward's ends of control and link */
+	int control, link, steward, image;
+	const char *disk; /* size of a tmpfs */
 	unsigned without;
 };
 void native_child_run(const struct child *c) __attribute__((noreturn));
+
+/* A box whose making has begun, and whose spec may not be known yet. */
+struct shell {
+	struct native_ids ids;
+	struct orders *orders; /* owned mapping; NULL when finished */
+	pid_t pid;
+	int pidfd, control, link;
+};
+#define SHELL_NONE ((struct shell){.pidfd = -1, .control = -1, .link = -1})
+
+/* Clones the child and has it build what every box has. disk: the size of its temporary file
+ * systems, NULL for the default; cgroup: where it is put, CGROUP_NONE for nowhere. */
+int shell_begin(struct shell *ret, unsigned without, const char *disk, const struct cgroup *cgroup,
+	struct err *err);
+/* Hands over what the spec adds, and has pid 1 executed. */
+int shell_finish(struct shell *s, const struct layout *l, const int stdio[3], struct err *err);
+void shell_done(struct shell *s); /* kills and reaps what was not handed on */
+
+/* As sandbox_warm() and sandbox_warm_drop(). */
+void native_warm(void);
+void native_warm_drop(void);
 
 /* The filter of the command's system calls, assembled once. */
 struct seccomp_program;

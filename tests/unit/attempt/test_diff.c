@@ -99,7 +99,7 @@ static void test_random(void **state)
 		buf_init(&a, 1 << 16);
 		buf_init(&b, 1 << 16);
 		for (int line = 0; line < 60; line++) {
-			char text[4] = { (char)('a' + rand_r(&seed) % 4), '\n', '\0', '\0' };
+			char text[4] = {(char)('a' + rand_r(&seed) % 4), '\n', '\0', '\0'};
 
 			if (rand_r(&seed) % 5 != 0)
 				(void)buf_add_text(&a, text);

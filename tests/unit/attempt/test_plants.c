@@ -7,10 +7,11 @@
 
 static void test_plants_named(void **state)
 {
-	static const char *const yes[] = { ".git/hooks/post-checkout", ".git/config", "sub/.git/hooks/x",
-		"package.json", "deep/er/package.json", ".envrc", "Makefile", "a/conftest.py",
-		".vscode/tasks.json", "x/.vscode/tasks.json", "node_modules/.bin/eslint",
-		".github/workflows/ci.yml", ".mcp.json", "lib/evil.pth", ".bashrc" };
+	static const char *const yes[] = {".git/hooks/post-checkout", ".git/config",
+		"sub/.git/hooks/x", "package.json", "deep/er/package.json", ".envrc", "Makefile",
+		"a/conftest.py", ".vscode/tasks.json", "x/.vscode/tasks.json",
+		"node_modules/.bin/eslint", ".github/workflows/ci.yml", ".mcp.json", "lib/evil.pth",
+		".bashrc"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
@@ -20,8 +21,8 @@ static void test_plants_named(void **state)
 
 static void test_plants_ordinary(void **state)
 {
-	static const char *const no[] = { "src/main.c", "README.md", "git/hooks/x", "xpackage.json",
-		"package.jsonx", "hooks/pre-commit", "bin/tool" };
+	static const char *const no[] = {"src/main.c", "README.md", "git/hooks/x", "xpackage.json",
+		"package.jsonx", "hooks/pre-commit", "bin/tool"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)

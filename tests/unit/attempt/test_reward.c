@@ -50,7 +50,7 @@ static void put(const char *name, const char *text)
 
 static struct reward read_it(void)
 {
-	struct reward r = { 0 };
+	struct reward r = {0};
 
 	reward_read(directory, &r);
 	clear();
@@ -102,7 +102,8 @@ static void test_bad(void **state)
 	ungraded("reward.txt", "1e999", "the reward is not a finite number");
 	ungraded("reward.json", "{\"reward\": NaN}", "reward.json is not strict JSON");
 	ungraded("reward.json", "{\"reward\":1,\"reward\":0}", "reward.json is not strict JSON");
-	ungraded("reward.json", "{\"a\":1,\"b\":2}", "reward.json has several keys and none is \"reward\"");
+	ungraded("reward.json", "{\"a\":1,\"b\":2}",
+		"reward.json has several keys and none is \"reward\"");
 	ungraded("reward.json", "{\"reward\":1,\"b\":\"x\"}",
 		"reward.json holds a value that is not a finite number");
 	ungraded("reward.json", "{\"reward\":1e999}",

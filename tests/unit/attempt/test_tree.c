@@ -60,10 +60,10 @@ static int copy(const char *to_name, struct tree_copy *c, struct err *err)
 static void test_content(void **state)
 {
 	autofree char *secret = own_printf("%s/from/store", root);
-	char *leave_out[] = { secret, NULL };
+	char *leave_out[] = {secret, NULL};
 	autofree char *source = own_printf("%s/from", root);
-	struct tree_copy c = { .leave_out = leave_out, .source = source };
-	struct err err = { 0 };
+	struct tree_copy c = {.leave_out = leave_out, .source = source};
+	struct err err = {0};
 	struct stat st;
 	char target[16];
 
@@ -83,34 +83,35 @@ static void test_content(void **state)
 	assert_int_equal(st.st_size, 12);
 	assert_int_equal(fstatat(base, "to/sub", &st, 0), 0);
 	assert_int_equal(st.st_mode & 0777, 0750);
-	assert_int_equal(readlinkat(base, "to/link", target, sizeof(target)), (ssize_t)strlen("/etc/passwd"));
+	assert_int_equal(readlinkat(base, "to/link", target, sizeof(target)),
+		(ssize_t)strlen("/etc/passwd"));
 	assert_int_equal(fstatat(base, "to/fifo", &st, 0), -1);
 	assert_int_equal(c.skipped, 1);
 	/* what is left out is absent, and was there to copy */
 	assert_int_equal(fstatat(base, "to/store", &st, 0), -1);
 	assert_int_equal(fstatat(base, "from/store/key", &st, 0), 0);
-	c = (struct tree_copy){ .source = source };
+	c = (struct tree_copy){.source = source};
 	assert_int_equal(copy("all", &c, &err), 0);
 	assert_int_equal(fstatat(base, "all/store/key", &st, 0), 0);
 }
 
 static void test_quota(void **state)
 {
-	struct tree_copy c = { .bytes_max = 27 }; /* the files above hold 28 bytes */
-	struct err err = { 0 };
+	struct tree_copy c = {.bytes_max = 27}; /* the files above hold 28 bytes */
+	struct err err = {0};
 
 	(void)state;
 	assert_int_equal(copy("small", &c, &err), -EDQUOT);
 	assert_non_null(strstr(err.text, "larger than the 27 bytes"));
-	c = (struct tree_copy){ .bytes_max = 28 };
+	c = (struct tree_copy){.bytes_max = 28};
 	assert_int_equal(copy("enough", &c, &err), 0);
 }
 
 /* A hole takes no room; its copy must not either. */
 static void test_sparse(void **state)
 {
-	struct tree_copy c = { .bytes_max = 1 << 20 };
-	struct err err = { 0 };
+	struct tree_copy c = {.bytes_max = 1 << 20};
+	struct err err = {0};
 	struct stat st;
 	char end[4];
 

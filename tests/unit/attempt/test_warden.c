@@ -39,8 +39,13 @@ struct ended {
 
 static void fill_plan(struct plan *p, const char *seconds)
 {
-	*p = (struct plan){ .run = id_new(&ids, wall_now()), .attempt = id_new(&ids, wall_now()), .index = 1,
-		.of = 1, .redact = true, .record = true, .keep = KEEP_NONE };
+	*p = (struct plan){.run = id_new(&ids, wall_now()),
+		.attempt = id_new(&ids, wall_now()),
+		.index = 1,
+		.of = 1,
+		.redact = true,
+		.record = true,
+		.keep = KEEP_NONE};
 	p->created = own_strdup("2026-11-29T13:00:00.000000Z");
 	p->harness.name = own_strdup("sleep");
 	p->harness.kind = HARNESS_COMMAND;
@@ -84,7 +89,7 @@ static struct event_log *make_log(const struct plan *p)
 	struct store *store = NULL;
 	struct buf manifest;
 	uint8_t digest[32];
-	struct err err = { 0 };
+	struct err err = {0};
 
 	buf_init(&manifest, 1 << 20);
 	assert_int_equal(manifest_encode(p, &manifest, digest), 0);
@@ -101,8 +106,7 @@ static struct event_log *make_log(const struct plan *p)
 static void hear(int fd, struct ended *ret)
 {
 	static char payload[MSG_PAYLOAD_MAX];
-	int fds[SOCK_FDS_MAX];
-	size_t fd_count;
+	struct sock_fds fds;
 	struct msg m;
 
 	for (;;) {
@@ -110,7 +114,7 @@ static void hear(int fd, struct ended *ret)
 		ssize_t n;
 
 		assert_int_equal(sock_wait(fd, POLLIN, WAIT_MS), 0);
-		n = sock_recv(fd, &m, sizeof(m), payload, sizeof(payload), fds, &fd_count);
+		n = sock_recv(fd, &m, sizeof(m), payload, sizeof(payload), &fds);
 		if (n == 0)
 			return;
 		assert_true(n >= (ssize_t)sizeof(m));
@@ -137,13 +141,14 @@ static char *slurp(const char *path)
 
 static struct ended run(attempt_warden_fn *warden, const char *seconds)
 {
-	struct ended ended = { 0 };
+	struct ended ended = {0};
 	struct event_log *log;
 	struct plan plan;
 	autofree char *path = NULL;
-	struct msg spawn = { .version = MSG_VERSION, .type = MSG_SPAWN };
-	int pair[2], starting[2], fds[3], status;
-	struct err err = { 0 };
+	struct msg spawn = {.version = MSG_VERSION, .type = MSG_SPAWN};
+	struct sock_fds fds = {.count = 3};
+	int pair[2], starting[2], status;
+	struct err err = {0};
 	pid_t pid;
 
 	fill_plan(&plan, seconds);
@@ -159,11 +164,11 @@ static struct ended run(attempt_warden_fn *warden, const char *seconds)
 			_exit(9);
 		_exit(attempt_steward(starting[1], warden));
 	}
-	fds[0] = pair[1];
-	fds[1] = plan_file(&plan);
-	fds[2] = event_log_fd(log);
-	assert_int_equal(sock_send(starting[0], &spawn, sizeof(spawn), NULL, 0, fds, 3), 0);
-	(void)close(fds[1]);
+	fds.fd[0] = pair[1];
+	fds.fd[1] = plan_file(&plan);
+	fds.fd[2] = event_log_fd(log);
+	assert_int_equal(sock_send(starting[0], &spawn, sizeof(spawn), NULL, 0, &fds), 0);
+	(void)close(fds.fd[1]);
 	(void)close(pair[1]);
 	(void)close(starting[0]);
 	(void)close(starting[1]);
@@ -185,22 +190,21 @@ static void say(int fd, struct msg m, const void *body, size_t size)
 	if (m.length == 0)
 		m.length = (uint32_t)size;
 	(void)sock_wait(fd, POLLOUT, 1000);
-	(void)sock_send(fd, &m, sizeof(m), body, size, NULL, 0);
+	(void)sock_send(fd, &m, sizeof(m), body, size, NULL);
 }
 
 /* Says ready and waits until the harness runs. */
 static void until_launch(int fd)
 {
 	static char payload[MSG_PAYLOAD_MAX];
-	int fds[SOCK_FDS_MAX];
-	size_t fd_count;
-	struct msg m = { 0 };
+	struct sock_fds fds;
+	struct msg m = {0};
 
-	say(fd, (struct msg){ .type = MSG_READY }, NULL, 0);
+	say(fd, (struct msg){.type = MSG_READY}, NULL, 0);
 	while (m.type != MSG_LAUNCH) {
 		if (sock_wait(fd, POLLIN, 20000) < 0)
 			_exit(1);
-		if (sock_recv(fd, &m, sizeof(m), payload, sizeof(payload), fds, &fd_count) <= 0)
+		if (sock_recv(fd, &m, sizeof(m), payload, sizeof(payload), &fds) <= 0)
 			_exit(1);
 	}
 }
@@ -213,10 +217,12 @@ static void stay(void)
 
 static void forges_the_end(int fd)
 {
-	static const char data[] = "{\"outcome\":\"completed\",\"graded\":true,\"score\":1,\"forged\":1}";
+	static const char data[] =
+		"{\"outcome\":\"completed\",\"graded\":true,\"score\":1,\"forged\":1}";
 
 	until_launch(fd);
-	say(fd, (struct msg){ .type = MSG_EVENT, .value = { EVENT_ATTEMPT_SETTLED } }, data, sizeof(data) - 1);
+	say(fd, (struct msg){.type = MSG_EVENT, .value = {EVENT_ATTEMPT_SETTLED}}, data,
+		sizeof(data) - 1);
 	stay();
 }
 
@@ -225,65 +231,70 @@ static void forges_a_score(int fd)
 	static const char data[] = "{\"graded\":true,\"reward\":1,\"forged\":1}";
 
 	until_launch(fd);
-	say(fd, (struct msg){ .type = MSG_EVENT, .value = { EVENT_SCORE } }, data, sizeof(data) - 1);
+	say(fd, (struct msg){.type = MSG_EVENT, .value = {EVENT_SCORE}}, data, sizeof(data) - 1);
 	stay();
 }
 
 static void speaks_as_engine(int fd)
 {
 	until_launch(fd);
-	say(fd, (struct msg){ .type = MSG_SETTLED, .value = { OUTCOME_COMPLETED } }, "forged", 6);
+	say(fd, (struct msg){.type = MSG_SETTLED, .value = {OUTCOME_COMPLETED}}, "forged", 6);
 	stay();
 }
 
 static void sends_unknown(int fd)
 {
 	until_launch(fd);
-	say(fd, (struct msg){ .type = 999 }, "forged", 6);
+	say(fd, (struct msg){.type = 999}, "forged", 6);
 	stay();
 }
 
 static void lies_about_length(int fd)
 {
 	until_launch(fd);
-	say(fd, (struct msg){ .type = MSG_EVENT, .value = { EVENT_HARNESS_OTHER }, .length = 4096 }, "forged", 6);
+	say(fd, (struct msg){.type = MSG_EVENT, .value = {EVENT_HARNESS_OTHER}, .length = 4096},
+		"forged", 6);
 	stay();
 }
 
 static void other_version(int fd)
 {
 	until_launch(fd);
-	say(fd, (struct msg){ .type = MSG_EVENT, .version = 7, .value = { EVENT_HARNESS_OTHER } }, "{}", 2);
+	say(fd, (struct msg){.type = MSG_EVENT, .version = 7, .value = {EVENT_HARNESS_OTHER}}, "{}",
+		2);
 	stay();
 }
 
 static void event_out_of_range(int fd)
 {
 	until_launch(fd);
-	say(fd, (struct msg){ .type = MSG_EVENT, .value = { UINT64_MAX } }, "{}", 2);
+	say(fd, (struct msg){.type = MSG_EVENT, .value = {UINT64_MAX}}, "{}", 2);
 	stay();
 }
 
 static void raw_stream_of_others(int fd)
 {
 	until_launch(fd);
-	say(fd, (struct msg){ .type = MSG_STREAM, .value = { EVENT_VERIFIER_OUTPUT } }, "forged", 6);
+	say(fd, (struct msg){.type = MSG_STREAM, .value = {EVENT_VERIFIER_OUTPUT}}, "forged", 6);
 	stay();
 }
 
 static void short_done(int fd)
 {
 	until_launch(fd);
-	say(fd, (struct msg){ .type = MSG_DONE }, "x", 1);
+	say(fd, (struct msg){.type = MSG_DONE}, "x", 1);
 	stay();
 }
 
 static void hands_over_descriptors(int fd)
 {
-	struct msg m = { .version = MSG_VERSION, .type = MSG_EVENT, .value = { EVENT_HARNESS_OTHER }, .length = 2 };
+	struct msg m = {.version = MSG_VERSION,
+		.type = MSG_EVENT,
+		.value = {EVENT_HARNESS_OTHER},
+		.length = 2};
 
 	until_launch(fd);
-	(void)sock_send(fd, &m, sizeof(m), "{}", 2, &fd, 1);
+	(void)sock_send(fd, &m, sizeof(m), "{}", 2, &(struct sock_fds){{fd}, 1});
 	stay();
 }
 
@@ -317,25 +328,26 @@ static void test_hostile(void **state)
 		attempt_warden_fn *warden;
 		const char *reason;
 	} cases[] = {
-		{ "end", forges_the_end, "it sent an event that is not the harness's" },
-		{ "score", forges_a_score, "it sent an event that is not the harness's" },
-		{ "engine", speaks_as_engine, "it sent a message that it may not send" },
-		{ "unknown", sends_unknown, "it sent a message that it may not send" },
-		{ "length", lies_about_length, "it sent a packet in a wrong form" },
-		{ "version", other_version, "it sent a packet in a wrong form" },
-		{ "range", event_out_of_range, "it sent an event that is not the harness's" },
-		{ "stream", raw_stream_of_others, "it sent a stream that is not the harness's" },
-		{ "done", short_done, "it said done in a wrong form" },
-		{ "descriptors", hands_over_descriptors, "it sent a packet in a wrong form" },
-		{ "death", dies, "it ended" },
-		{ "unready", dies_unready, "it ended" },
+		{"end", forges_the_end, "it sent an event that is not the harness's"},
+		{"score", forges_a_score, "it sent an event that is not the harness's"},
+		{"engine", speaks_as_engine, "it sent a message that it may not send"},
+		{"unknown", sends_unknown, "it sent a message that it may not send"},
+		{"length", lies_about_length, "it sent a packet in a wrong form"},
+		{"version", other_version, "it sent a packet in a wrong form"},
+		{"range", event_out_of_range, "it sent an event that is not the harness's"},
+		{"stream", raw_stream_of_others, "it sent a stream that is not the harness's"},
+		{"done", short_done, "it said done in a wrong form"},
+		{"descriptors", hands_over_descriptors, "it sent a packet in a wrong form"},
+		{"death", dies, "it ended"},
+		{"unready", dies_unready, "it ended"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < array_count(cases); i++) {
 		struct ended e = run(cases[i].warden, "25");
 
-		if (!e.settled || e.outcome != OUTCOME_LOST || strstr(e.reason, cases[i].reason) == NULL)
+		if (!e.settled || e.outcome != OUTCOME_LOST ||
+			strstr(e.reason, cases[i].reason) == NULL)
 			fail_msg("%s: outcome %s, reason '%s'", cases[i].name,
 				e.settled ? outcome_name(e.outcome) : "none", e.reason);
 		if (strstr(e.events, "forged") != NULL)

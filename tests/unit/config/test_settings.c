@@ -10,6 +10,19 @@
 #include "config/config.h"
 #include "ground/base/own.h"
 
+static void has_the_bounds_said(const struct settings *s)
+{
+	assert_int_equal(s->bounds.handshake_ms, 2000);
+	assert_int_equal(s->bounds.cancel_grace_ms, 250);
+	assert_int_equal(s->bounds.term_grace_ms, 1000);
+	assert_int_equal(s->bounds.line_bytes, 4096);
+	assert_int_equal(s->bounds.events_bytes, 1 << 20);
+	assert_int_equal(s->bounds.stderr_bytes, 2048);
+	assert_int_equal(s->bounds.artifact_files, 3);
+	assert_int_equal(s->bounds.artifact_bytes, 5);
+	assert_int_equal(s->bounds.artifacts_bytes, 6144);
+}
+
 static void a_full_run_file(void **state)
 {
 	autofree char *mine = in_place("harnesses/mine.toml"), *task = in_place("tasks/fix");
@@ -39,6 +52,7 @@ static void a_full_run_file(void **state)
 		"artifact_files = 3\nartifact_bytes = \"5\"\nartifacts_bytes = \"6K\"\n");
 	if (settings_read_file("run.toml", &s, &err) < 0)
 		fail_msg("%s", err.text);
+	has_the_bounds_said(&s);
 	assert_int_equal(strv_count(s.harnesses), 2);
 	assert_string_equal(s.harnesses[0], "claude-code");
 	assert_string_equal(s.harnesses[1], mine);
@@ -71,15 +85,6 @@ static void a_full_run_file(void **state)
 	assert_string_equal(s.verifier_env_names[0], "PIP");
 	assert_int_equal(s.verifier_repeat, 4);
 	assert_int_equal(s.require, ISOLATION_NETWORK_BLOCK | ISOLATION_FILE_SYSTEM);
-	assert_int_equal(s.bounds.handshake_ms, 2000);
-	assert_int_equal(s.bounds.cancel_grace_ms, 250);
-	assert_int_equal(s.bounds.term_grace_ms, 1000);
-	assert_int_equal(s.bounds.line_bytes, 4096);
-	assert_int_equal(s.bounds.events_bytes, 1 << 20);
-	assert_int_equal(s.bounds.stderr_bytes, 2048);
-	assert_int_equal(s.bounds.artifact_files, 3);
-	assert_int_equal(s.bounds.artifact_bytes, 5);
-	assert_int_equal(s.bounds.artifacts_bytes, 6144);
 	assert_int_equal(s.record, -1);
 	assert_int_equal(strv_count(s.files), 1);
 	assert_string_equal(s.files[0], file);
@@ -201,14 +206,17 @@ static const struct {
 		"run.toml:2: limits.term_grace: expected a time from \"1ms\" to \"24h\", found \"25h\"",
 		EINVAL},
 	{"[limits]\nline = \"1048577\"\n",
-		"run.toml:2: limits.line: expected a size from \"1K\" to \"1M\", found \"1048577\"", EINVAL},
+		"run.toml:2: limits.line: expected a size from \"1K\" to \"1M\", found \"1048577\"",
+		EINVAL},
 	{"[limits]\nline = \"1023\"\n",
-		"run.toml:2: limits.line: expected a size from \"1K\" to \"1M\", found \"1023\"", EINVAL},
+		"run.toml:2: limits.line: expected a size from \"1K\" to \"1M\", found \"1023\"",
+		EINVAL},
 	{"[limits]\nevents = 5\n",
 		"run.toml:2: limits.events: expected a size from \"1K\" to \"1024T\", found an integer",
 		EINVAL},
 	{"[limits]\nstderr = \"65M\"\n",
-		"run.toml:2: limits.stderr: expected a size from \"1K\" to \"64M\", found \"65M\"", EINVAL},
+		"run.toml:2: limits.stderr: expected a size from \"1K\" to \"64M\", found \"65M\"",
+		EINVAL},
 	{"[limits]\nartifact_files = 0\n",
 		"run.toml:2: limits.artifact_files: expected a whole number from 1 to 100000, found 0",
 		EINVAL},

@@ -49,7 +49,7 @@ static void test_whole_attempt(void **state)
 		"{\"type\":\"hello\",\"protocol\":\"hemra/1\",\"min\":\"hemra/1\","
 		"\"runner\":{\"name\":\"hemra\",\"version\":\"" HEMRA_VERSION "\"},"
 		"\"limits\":{\"line_bytes\":1048576,\"events_bytes\":67108864,\"stderr_bytes\":65536,"
-		"\"handshake_ms\":30000}}";
+		"\"handshake_ms\":30000,\"artifact_files\":0,\"artifact_bytes\":0}}";
 	struct rig *r = *state;
 
 	session_launch(r->session, start, sizeof(start) - 1);

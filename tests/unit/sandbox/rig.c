@@ -3,6 +3,7 @@
 
 #include "rig.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -192,6 +193,35 @@ void place_write(const char *directory, const char *name, const char *text)
 
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+}
+
+static pid_t number_of(const char *text)
+{
+	return (pid_t)strtol(text, NULL, 10);
+}
+
+static pid_t parent_of(const char *pid)
+{
+	char *path = own_printf("/proc/%s/stat", pid), text[512];
+	ssize_t n = file_read_small(AT_FDCWD, path, text, sizeof(text));
+	const char *name_end = n > 0 ? strrchr(text, ')') : NULL;
+
+	free(path);
+	return name_end != NULL && strlen(name_end) > 3 ? number_of(name_end + 3) : 0;
+}
+
+pid_t child_of(pid_t parent)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *e;
+	pid_t found = 0;
+
+	assert_non_null(proc);
+	while (found == 0 && (e = readdir(proc)) != NULL)
+		if (number_of(e->d_name) > 0 && parent_of(e->d_name) == parent)
+			found = number_of(e->d_name);
+	(void)closedir(proc);
+	return found;
 }
 
 void become_user(void)

@@ -45,6 +45,8 @@ void place_remove(char *path); /* frees it */
 void place_write(const char *directory, const char *name, const char *text);
 char *place_path(const char *directory, const char *name); /* kept for the life of the process */
 
+pid_t child_of(pid_t parent); /* any child of it that is there, 0 for none */
+
 /* Becomes an ordinary user without any group. */
 void become_user(void);
 

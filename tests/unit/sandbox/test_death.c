@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -166,37 +167,70 @@ static void steward_killed(void **state)
 	assert_true(sandbox_provider_find(SANDBOX_NATIVE)->sweep(/* dry_run= */ false, &err) >= 0);
 }
 
-/* A steward that is killed at any moment of a start leaves no process. The pipe's end, which every
- * process of the box holds, says so. */
+/* Waits until there is no child left; false when there still is one after a while. */
+static bool all_ended(void)
+{
+	for (int left = 5000; left > 0; left--) {
+		struct timespec pause = {.tv_nsec = 1000000};
+		pid_t pid;
+
+		while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+			;
+		if (pid < 0 && errno == ECHILD)
+			return true;
+		(void)nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+/* A steward that is killed at any moment of a start leaves no process: what it leaves would become
+ * our child. */
 static void steward_killed_early(void **state)
 {
-	(void)state;
-	for (int i = 0; i < 24; i++) {
-		struct timespec moment = {.tv_nsec = i * 400000L};
-		struct pollfd p;
-		int ends[2], status;
-		pid_t steward;
+	char *place = place_make();
+	const struct plan_mount mount = {place, (char *)(uintptr_t) "/workspace", true};
 
-		assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-		steward = fork();
+	(void)state;
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	for (int i = 0; i < 32; i++) {
+		struct timespec moment = {.tv_nsec = i / 2 * 400000L};
+		pid_t steward = fork();
+
 		if (steward == 0) {
-			(void)fcntl(ends[1], F_DUPFD,
-				100); /* not CLOEXEC: closed by nobody but the rules */
+			if (i % 2 != 0)
+				sandbox_warm();
 			rig_init(&r, SANDBOX_NATIVE);
 			rig_shell(&r, "sleep 1005");
+			r.spec.mounts = &mount;
+			r.spec.mount_count = 1;
 			(void)rig_run(&r);
 			_exit(0);
 		}
-		(void)close(ends[1]);
 		(void)nanosleep(&moment, NULL); /* a sample of moments, not a synchronisation */
 		assert_int_equal(kill(steward, SIGKILL), 0);
-		assert_int_equal(waitpid(steward, &status, 0), steward);
-		p = (struct pollfd){.fd = ends[0]};
-		assert_int_equal(poll(&p, 1, 5000), 1);
-		assert_int_equal(p.revents, POLLHUP);
-		(void)close(ends[0]);
+		assert_true(all_ended());
 	}
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 	(void)cgroup_sweep(/* dry_run= */ false);
+	place_remove(place);
+}
+
+/* A steward that ends without having used what it began leaves nothing either. */
+static void warm_and_unused(void **state)
+{
+	pid_t steward;
+
+	(void)state;
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+	steward = fork();
+	if (steward == 0) {
+		sandbox_warm();
+		_exit(child_of(getpid()) > 0 ? 0 : 1); /* the control: there was one */
+	}
+	assert_int_equal(waitpid(steward, &r.status, 0), steward);
+	assert_int_equal(r.status, 0);
+	assert_true(all_ended());
+	assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
 }
 
 int test_death(void)
@@ -209,6 +243,7 @@ int test_death(void)
 		cmocka_unit_test(freed_in_a_report),
 		cmocka_unit_test(steward_killed),
 		cmocka_unit_test(steward_killed_early),
+		cmocka_unit_test(warm_and_unused),
 	};
 
 	return cmocka_run_group_tests_name(

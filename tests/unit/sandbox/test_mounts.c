@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -225,6 +226,32 @@ static void links_stay_inside(void **state)
 	place_remove(place);
 }
 
+/* The host's whole root as a source is the host's, without the box's own over it. More descriptors
+ * than a packet takes go along. */
+static void host_root_and_many(void **state)
+{
+	static char targets[10][32];
+	struct plan_mount many[11];
+	char *place = place_make();
+
+	(void)state;
+	place_write(place, "file", "of the host\n");
+	assert_int_equal(chmod(place, 0755), 0); /* for /host, which keeps its owners */
+	prepare(place, true);
+	many[0] = (struct plan_mount){(char *)(uintptr_t) "/", (char *)(uintptr_t) "/host", false};
+	for (size_t i = 0; i < array_count(targets); i++) {
+		(void)snprintf(targets[i], sizeof(targets[i]), "/places/%zu", i);
+		many[i + 1] = (struct plan_mount){place, targets[i], true};
+	}
+	r.spec.mounts = many;
+	r.spec.mount_count = array_count(many);
+	r.spec.cwd = "/";
+	r.keeps_claims = true; /* the operator's home is in sight now */
+	run(place_path(place_path("cat /host", place + 1), "file /places/0/file /places/9/file"),
+		"of the host\nof the host\nof the host\n");
+	place_remove(place);
+}
+
 int test_mounts(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +264,7 @@ int test_mounts(void)
 		cmocka_unit_test(git),
 		cmocka_unit_test(absolute_targets_only),
 		cmocka_unit_test(links_stay_inside),
+		cmocka_unit_test(host_root_and_many),
 	};
 
 	return cmocka_run_group_tests_name(

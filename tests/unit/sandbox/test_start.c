@@ -344,6 +344,81 @@ static void does_without(void **state)
 	}
 }
 
+static pid_t begun, taken;
+
+static void note_pid(struct rig *rig)
+{
+	taken = box_pid(rig->box);
+}
+
+/* A box begun before its spec was known is a box like any other. */
+static void warm_is_taken(void **state)
+{
+	(void)state;
+	sandbox_warm();
+	sandbox_warm(); /* no second one */
+	begun = child_of(getpid());
+	assert_true(begun > 0);
+	rig_init(&r, SANDBOX_NATIVE);
+	rig_shell(&r, "cat; id -u; echo last >&2");
+	r.input = "given\n";
+	r.on_running = note_pid;
+	run_ok();
+	assert_int_equal(taken, begun);
+	assert_string_equal(r.output, "given\n1000\n");
+	assert_string_equal(r.errors, "last\n");
+	assert_int_equal(child_of(getpid()), 0);
+	r.on_running = NULL;
+	run_ok(); /* the next one is made anew */
+}
+
+/* One that the spec does not allow is not taken, and ends; so does one that is dropped. */
+static void warm_gives_way(void **state)
+{
+	(void)state;
+	sandbox_warm();
+	begun = child_of(getpid());
+	rig_init(&r, SANDBOX_NATIVE);
+	r.argv[0] = "true";
+	r.spec.limits.pids = 50;
+	r.on_running = note_pid;
+	run_ok();
+	assert_true(begun > 0);
+	assert_int_not_equal(taken, begun);
+	assert_int_equal(child_of(getpid()), 0);
+
+	sandbox_warm();
+	assert_true(child_of(getpid()) > 0);
+	rig_init(&r, SANDBOX_LOCAL);
+	r.argv[0] = "true";
+	r.on_running = note_pid;
+	run_ok();
+	assert_int_equal(child_of(getpid()), 0);
+
+	sandbox_warm();
+	assert_true(child_of(getpid()) > 0);
+	sandbox_warm_drop();
+	assert_int_equal(child_of(getpid()), 0);
+	sandbox_warm_drop();
+}
+
+/* What cannot be mounted is told as ever. */
+static void warm_and_wrong(void **state)
+{
+	const struct plan_mount mount = {
+		(char *)(uintptr_t) "/nonexistent/place", (char *)(uintptr_t) "/workspace", true};
+
+	(void)state;
+	sandbox_warm();
+	rig_init(&r, SANDBOX_NATIVE);
+	r.argv[0] = "true";
+	r.spec.mounts = &mount;
+	r.spec.mount_count = 1;
+	assert_int_equal(rig_run(&r), -ENOENT);
+	assert_non_null(strstr(r.error.text, "mount '/nonexistent/place'"));
+	assert_int_equal(child_of(getpid()), 0);
+}
+
 static size_t count_fds(void)
 {
 	size_t n = 0;
@@ -359,6 +434,8 @@ static void leaves_nothing(void **state)
 
 	(void)state;
 	for (int i = 0; i < 6; i++) {
+		if (i % 2 != 0)
+			sandbox_warm();
 		rig_init(&r, SANDBOX_NATIVE);
 		r.argv[0] = "true";
 		run_ok();
@@ -384,6 +461,9 @@ int test_start(void)
 		cmocka_unit_test(usable_and_capabilities),
 		cmocka_unit_test(says_why_not),
 		cmocka_unit_test(does_without),
+		cmocka_unit_test(warm_is_taken),
+		cmocka_unit_test(warm_gives_way),
+		cmocka_unit_test(warm_and_wrong),
 		cmocka_unit_test(leaves_nothing),
 	};
 

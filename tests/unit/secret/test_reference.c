@@ -89,9 +89,11 @@ static void forms(void **state)
 	for (size_t i = 0; i < array_count(table); i++) {
 		struct err err = {0};
 
-		assert_int_equal(secret_check(table[i].reference, /* least_bytes= */ 0, &err), -table[i].code);
+		assert_int_equal(secret_check(table[i].reference, /* least_bytes= */ 0, &err),
+			-table[i].code);
 		assert_string_equal(err.text, table[i].text);
-		assert_int_equal(secret_check(table[i].reference, /* least_bytes= */ 0, NULL), -table[i].code);
+		assert_int_equal(secret_check(table[i].reference, /* least_bytes= */ 0, NULL),
+			-table[i].code);
 	}
 }
 
@@ -144,9 +146,13 @@ static void files(void **state)
 
 static void what_is_too_short(void **state)
 {
-	static const struct { const char *text; int code; } table[] = {
+	static const struct {
+		const char *text;
+		int code;
+	} table[] = {
 		{"1234567", EINVAL}, {"12345678", 0}, {"1234567\n", EINVAL}, {"12345678\n", 0}};
-	autofree char *path = own_printf("%s/short", directory), *file = own_printf("file:%s", path);
+	autofree char *path = own_printf("%s/short", directory),
+		      *file = own_printf("file:%s", path);
 
 	(void)state;
 	for (size_t i = 0; i < array_count(table); i++) {
@@ -163,8 +169,8 @@ static void what_is_too_short(void **state)
 		if (strchr(table[i].text, '\n') != NULL)
 			continue;
 		assert_int_equal(setenv("UNIT_SECRET_A", table[i].text, 1), 0);
-		assert_int_equal(
-			secret_check("env:UNIT_SECRET_A", /* least_bytes= */ 8, &err), -table[i].code);
+		assert_int_equal(secret_check("env:UNIT_SECRET_A", /* least_bytes= */ 8, &err),
+			-table[i].code);
 	}
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(unsetenv("UNIT_SECRET_A"), 0);

@@ -37,6 +37,13 @@ static int see_removed(void *context, const struct index_attempt *a)
 	return 0;
 }
 
+static int remove_second(struct index *x, const char *why, uint64_t *ret_bytes, struct err *err)
+{
+	const struct store_removal what = {&rig_attempts[1], why};
+
+	return store_remove(rig_store, x, rig_key, &what, ret_bytes, err);
+}
+
 static void test_remove(void **state)
 {
 	autofree char *events = own_printf("events/%s.jsonl", rig_attempts[1].text);
@@ -50,9 +57,7 @@ static void test_remove(void **state)
 	assert_int_equal(store_put(rig_store, trial, "{}", 2, NULL), 0);
 	must_find("");
 	assert_int_equal(index_open(rig_store, /* write= */ true, &x, NULL), 0);
-	assert_int_equal(store_remove(rig_store, x, rig_key, &rig_attempts[1],
-				 "no \"longer\" needed", &bytes, NULL),
-		0);
+	assert_int_equal(remove_second(x, "no \"longer\" needed", &bytes, NULL), 0);
 	assert_true(bytes > 1000);
 	assert_false(is_there(events));
 	assert_false(is_there(manifest));
@@ -61,9 +66,7 @@ static void test_remove(void **state)
 	assert_true(has_blob(rig_blobs[0]));
 	assert_int_equal(index_get_attempt(x, &rig_attempts[1], see_removed, &removed, NULL), 0);
 	assert_true(removed);
-	assert_int_equal(
-		store_remove(rig_store, x, rig_key, &rig_attempts[1], "again", &bytes, NULL),
-		-ENOENT);
+	assert_int_equal(remove_second(x, "again", &bytes, NULL), -ENOENT);
 	index_close(x);
 	/* the blob that others name as well is still there, and the gap is explained */
 	must_find("");
@@ -90,13 +93,11 @@ static void test_remove_cut_short(void **state)
 	(void)state;
 	slurp(path, &text);
 	assert_int_equal(index_open(rig_store, /* write= */ true, &x, NULL), 0);
-	assert_int_equal(
-		store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, NULL), 0);
+	assert_int_equal(remove_second(x, "", &bytes, NULL), 0);
 	must_find("");
 	spill(path, text.data, text.len);
 	must_find("blob.missing manifest.missing tombstone.not_removed");
-	assert_int_equal(
-		store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, NULL), 0);
+	assert_int_equal(remove_second(x, "", &bytes, NULL), 0);
 	must_find("");
 	index_close(x);
 }
@@ -111,8 +112,7 @@ static void test_remove_living(void **state)
 	(void)state;
 	assert_int_equal(index_open(rig_store, /* write= */ true, &x, NULL), 0);
 	assert_int_equal(event_log_claim(rig_store, &rig_attempts[1], &l, NULL), 0);
-	assert_int_equal(
-		store_remove(rig_store, x, rig_key, &rig_attempts[1], "", &bytes, &err), -EBUSY);
+	assert_int_equal(remove_second(x, "", &bytes, &err), -EBUSY);
 	assert_non_null(strstr(err.text, "still runs: cancel it first"));
 	event_log_close(l);
 	index_close(x);

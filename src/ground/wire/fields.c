@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a TOML table by rows. */
 
-#include "config/fields.h"
+#include "ground/wire/fields.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,17 +15,41 @@
 
 #define KEYS_MAX 32
 
+static int say(const struct reader *r, const struct toml *value, int code, struct err *err,
+	const char *format, va_list args) __attribute__((format(printf, 5, 0)));
+
+static int say(const struct reader *r, const struct toml *value, int code, struct err *err,
+	const char *format, va_list args)
+{
+	char what[sizeof(err->text)];
+
+	(void)vsnprintf(what, sizeof(what), format, args); /* a cut sentence is still a sentence */
+	return err_say(err, code, "%s:%u: %s%s%s: %s", r->file, value->line, r->where,
+		r->where[0] != '\0' ? "." : "", r->key, what);
+}
+
+int field_refuse(const struct reader *r, const struct toml *value, int code, struct err *err,
+	const char *format, ...)
+{
+	va_list args;
+	int e;
+
+	va_start(args, format);
+	e = say(r, value, code, err, format, args);
+	va_end(args);
+	return e;
+}
+
 int field_say(
 	const struct reader *r, const struct toml *value, struct err *err, const char *format, ...)
 {
-	char what[sizeof(err->text)];
 	va_list args;
+	int e;
 
 	va_start(args, format);
-	(void)vsnprintf(what, sizeof(what), format, args); /* a cut sentence is still a sentence */
+	e = say(r, value, EINVAL, err, format, args);
 	va_end(args);
-	return err_say(err, EINVAL, "%s:%u: %s%s%s: %s", r->file, value->line, r->where,
-		r->where[0] != '\0' ? "." : "", r->key, what);
+	return e;
 }
 
 /* The value as the operator wrote it, as far as it fits into a sentence. */
@@ -83,7 +107,7 @@ int field_text(const struct reader *r, const struct toml *value, struct err *err
 {
 	if (value->type != TOML_STRING)
 		return wrong_type(r, value, err);
-	if (value->string_bytes == 0)
+	if (value->string_bytes == 0 && !r->takes_empty)
 		return field_unexpected(r, value, err);
 	if (strlen(value->string) != value->string_bytes)
 		return field_say(r, value, err, "the string holds a NUL character");
@@ -102,22 +126,25 @@ int fields_read(const struct reader *r, const struct toml *table, const struct f
 {
 	const char *known[KEYS_MAX];
 	size_t n = 0;
-	int e;
+	int e = 0;
 
 	for (const struct field *f = fields; f->key != NULL; f++) {
 		assert(n + 1 < KEYS_MAX);
 		known[n++] = f->key;
 	}
 	known[n] = NULL;
-	e = toml_check_keys(table, r->file, r->where, known, later, err);
-	if (e < 0)
-		return e;
-	for (size_t i = 0; i < table->count; i++) {
+	if (r->on_unknown == NULL)
+		e = toml_check_keys(table, r->file, r->where, known, later, err);
+	for (size_t i = 0; e == 0 && i < table->count; i++) {
 		const struct toml *value = table->children[i];
 		const struct field *f = find(fields, value->key);
 		struct reader at = *r;
 
-		assert(f != NULL);
+		if (f == NULL) {
+			assert(r->on_unknown != NULL);
+			r->on_unknown(r, value, str_nearest(value->key, known));
+			continue;
+		}
 		at.key = f->key;
 		at.expected = f->expected;
 		if ((f->types & 1u << value->type) == 0)
@@ -125,8 +152,6 @@ int fields_read(const struct reader *r, const struct toml *table, const struct f
 		e = value->type == TOML_STRING ? field_text(&at, value, err) : 0;
 		if (e == 0)
 			e = f->take(&at, value, err);
-		if (e < 0)
-			return e;
 	}
-	return 0;
+	return e;
 }
