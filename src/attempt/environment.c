@@ -11,18 +11,7 @@
 
 #include "ground/base/own.h"
 #include "ground/base/str.h"
-
-/* Names whose values say nothing secret; every other named variable is redacted like a secret. */
-static bool is_plain_name(const char *name)
-{
-	static const char *const plain[] = {"LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ",
-		"NO_COLOR", "COLUMNS", "LINES", "PATH", "HOME", "USER", "SHELL", "TMPDIR", NULL};
-
-	for (size_t i = 0; plain[i] != NULL; i++)
-		if (strcmp(plain[i], name) == 0)
-			return true;
-	return str_starts(name, "LC_");
-}
+#include "ground/base/variable.h"
 
 struct needle_list {
 	struct needle_secret *secrets;
@@ -51,7 +40,7 @@ static void list_variables(struct needle_list *list, char *const *names)
 	for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
 		const char *value = getenv(names[i]);
 
-		if (value != NULL && strlen(value) >= NEEDLE_SECRET_MIN && !is_plain_name(names[i]))
+		if (value != NULL && strlen(value) >= NEEDLE_SECRET_MIN && !variable_is_plain(names[i]))
 			needle_list_add(list, names[i], value, strlen(value));
 	}
 }
@@ -71,7 +60,7 @@ static bool is_in_environment(const char *value)
 static void list_resolved(struct needle_list *list, const struct plan_variable *v, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (strlen(v[i].value) >= NEEDLE_SECRET_MIN && !is_plain_name(v[i].name) &&
+		if (strlen(v[i].value) >= NEEDLE_SECRET_MIN && !variable_is_plain(v[i].name) &&
 			is_in_environment(v[i].value))
 			needle_list_add(list, v[i].name, v[i].value, strlen(v[i].value));
 }

@@ -6,6 +6,8 @@
  *   artifacts/       what the harness hands in, /hemra/artifacts in the box
  *   instruction.md   the task in words, /hemra/instruction.md in the box
  *   home/            a home for local runs, where no box has one
+ *   tests/           the task's tests as they were before the agent ran: in bind mode the task may
+ *                    lie where the agent can write
  *   verify-N/        what the verifier's boxes work on
  * All of it is owned by whoever the box's user is on the host. */
 
@@ -20,6 +22,7 @@
 
 #include "config/config.h"
 #include "ground/base/own.h"
+#include "task/task.h"
 
 #define PLAN_BYTES_MAX (16 * 1024 * 1024)
 
@@ -86,6 +89,7 @@ static int copy_workspace(struct attempt *a, uid_t uid, gid_t gid, struct err *e
 	struct tree_copy copy = {.uid = uid,
 		.gid = gid,
 		.bytes_max = a->plan.sandbox.limits.disk_bytes,
+		.attempt = a,
 		.leave_out = a->plan.covered,
 		.source = a->plan.sandbox.workspace_source};
 	autoclose int from = -1, to = -1;
@@ -162,6 +166,32 @@ static void gather_mounts(struct attempt *a)
 	qsort(a->mounts, a->mount_count, sizeof(*a->mounts), by_target);
 }
 
+static int set_tests_aside(struct attempt *a, struct err *err)
+{
+	const struct plan *p = &a->plan;
+	struct tree_copy copy = {.uid = geteuid(), .gid = getegid(), .bytes_max = TREE_BYTES_MAX,
+		.attempt = a, .source = p->task.tests};
+	autoclose int from = -1, to = -1;
+	char digest[65];
+
+	if (p->task.tests == NULL)
+		return 0;
+	if (tree_make(a->work_fd, "tests", 0700, geteuid(), getegid(), err) < 0)
+		return -err->code;
+	from = open(copy.source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	to = openat(a->work_fd, "tests", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (from < 0 || to < 0)
+		return err_set(err, errno, "open '%s'", copy.source);
+	if (tree_copy(from, to, &copy, err) < 0)
+		return err_add(err, "copy '%s'", copy.source);
+	/* another attempt may have written to it since it was planned */
+	if (task_digest(p->task.directory, digest, err) < 0)
+		return err_add(err, "look at task '%s' again", p->task.name);
+	if (strcmp(digest, p->task.digest) != 0)
+		return err_say(err, ESTALE, "task '%s' changed after it was planned", p->task.name);
+	return 0;
+}
+
 static int make_work(struct attempt *a, uid_t uid, gid_t gid, struct err *err)
 {
 	const struct plan *p = &a->plan;
@@ -181,7 +211,7 @@ static int make_work(struct attempt *a, uid_t uid, gid_t gid, struct err *err)
 	if (attempt_is_exec(a))
 		return 0;
 	if (tree_make(a->work_fd, "artifacts", 0755, uid, gid, err) < 0 ||
-		write_instruction(a, uid, gid, err) < 0)
+		write_instruction(a, uid, gid, err) < 0 || set_tests_aside(a, err) < 0)
 		return -err->code;
 	a->artifacts = work_path(a, "artifacts");
 	if (p->sandbox.kind == SANDBOX_LOCAL)

@@ -208,7 +208,10 @@ struct tree_copy {
 	uint64_t bytes_max;     /* 0: none */
 	char *const *leave_out; /* absolute host paths; may be NULL */
 	const char *source;     /* absolute path of what is copied, to compare with leave_out */
-	uint64_t bytes, files;  /* results */
+	struct attempt *attempt; /* its loop is turned now and then, its cancel ends the copy; may be NULL */
+	bool lenient;            /* what cannot be read is left out and counted, not an error */
+	uint64_t bytes, files;   /* results */
+	unsigned unreadable;
 	unsigned skipped;       /* sockets, devices and FIFOs that were left out */
 	char first_skipped[256];
 };

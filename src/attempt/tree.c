@@ -51,6 +51,26 @@ static int check_quota(const struct tree_copy *copy, struct err *err)
 		(unsigned long long)copy->bytes_max);
 }
 
+/* Copies may take long: signals and the engine are heard meanwhile. */
+static int check_cancel(const struct tree_copy *copy, struct err *err)
+{
+	if (copy->attempt == NULL)
+		return 0;
+	loop_turn(copy->attempt->loop, /* timeout_ms= */ 0);
+	if (copy->attempt->cancelled)
+		return err_say(err, ECANCELED, "cancelled while files were copied");
+	return 0;
+}
+
+/* What an agent made unreadable, or buried too deep, must not keep its work from being graded. */
+static int leave_out(struct tree_copy *copy, int code, const char *what, const char *name, struct err *err)
+{
+	if (!copy->lenient || (code != EACCES && code != EPERM && code != ELOOP))
+		return err_set(err, code, "%s '%s'", what, name);
+	copy->unreadable++;
+	return 0;
+}
+
 /* size bytes at offset, by the cheapest way both file systems know. */
 static int copy_range(struct ends file, off_t offset, off_t size, struct tree_copy *copy,
 	const char *name, struct err *err)
@@ -67,7 +87,7 @@ static int copy_range(struct ends file, off_t offset, off_t size, struct tree_co
 
 		if (n > 0) {
 			copy->bytes += (uint64_t)n;
-			if (check_quota(copy, err) < 0)
+			if (check_quota(copy, err) < 0 || check_cancel(copy, err) < 0)
 				return -err->code;
 			continue;
 		}
@@ -118,7 +138,7 @@ static int copy_file(
 	struct timespec times[2];
 
 	if (from < 0)
-		return err_set(err, errno, "open '%s'", name);
+		return leave_out(copy, errno, "open", name, err);
 	if (fstat(from, &st) < 0 || !S_ISREG(st.st_mode))
 		return err_say(err, ESTALE, "'%s' changed while it was copied", name);
 	to = openat(to_at, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -174,7 +194,9 @@ static int copy_below(struct ends at, const char *name, const char *path, unsign
 	struct stat st;
 
 	if (from < 0 || fstat(from, &st) < 0)
-		return err_set(err, errno, "open directory '%s'", name);
+		return leave_out(copy, errno, "open directory", name, err);
+	if (depth >= DEPTH_MAX)
+		return leave_out(copy, ELOOP, "enter", name, err);
 	if (tree_make(at.to, name, 0700, copy->uid, copy->gid, err) < 0)
 		return -err->code;
 	copy->files++;
@@ -197,7 +219,8 @@ static int copy_entry(struct ends at, const char *name, const char *path, unsign
 
 	if (tree_leaves_out(copy->leave_out, path))
 		return 0;
-	if (check_entries(copy, err) < 0)
+	if (check_entries(copy, err) < 0 ||
+		((copy->files + copy->skipped) % 256 == 255 && check_cancel(copy, err) < 0))
 		return -err->code;
 	if (fstatat(at.from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? 0 : err_set(err, errno, "stat '%s'", name);
@@ -223,11 +246,9 @@ static int copy_directory(
 	struct dirent *entry;
 	int own;
 
-	if (depth > DEPTH_MAX)
-		return err_say(err, ELOOP, "'%s' lies deeper than %d directories", path, DEPTH_MAX);
 	own = openat(at.from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (own < 0)
-		return err_set(err, errno, "open '%s'", path);
+		return leave_out(copy, errno, "open", path, err);
 	dir = fdopendir(own);
 	if (dir == NULL)
 		abort();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verify: the task's tests run in a box of their own, on a copy of the dead box's workspace.
  *
- * The verifier sees /tests (a copy, so that what it writes there ends with it), the workspace where
+ * The verifier sees /tests (a copy of what was set aside before the agent ran), the workspace where
  * the agent had it, and /logs/verifier, which is empty before. Its output is moved, not parsed. Only
  * when its box is dead does a reader look at the reward files. A verifier that could not start, timed
  * out or wrote no reward leaves the attempt ungraded, never at 0. */
@@ -27,6 +27,9 @@
 #define TERM_GRACE_MS  5000
 #define DEAD_MS        10000
 #define READER_WAIT_MS 30000
+
+/* The verifier is boxed also when the agent was not. */
+#define VERIFIER_KIND SANDBOX_NATIVE
 
 struct verifier {
 	struct attempt *a;
@@ -113,7 +116,7 @@ static bool came_out(const struct verifier *v, const struct claim_expect *expect
 static void judge(struct verifier *v)
 {
 	struct claim_expect expected[CLAIM_COUNT];
-	size_t count = sandbox_expect(v->a->plan.sandbox.kind, v->spec, expected, CLAIM_COUNT);
+	size_t count = sandbox_expect(VERIFIER_KIND, v->spec, expected, CLAIM_COUNT);
 
 	for (size_t i = 0; i < count; i++)
 		v->unexpected += !came_out(v, &expected[i]);
@@ -163,16 +166,17 @@ static void handle_report(void *context, const struct box_report *report)
  * box's. Returns a descriptor of verify-N/. */
 static int lay_out(struct attempt *a, unsigned turn, int *ret_fd, struct err *err)
 {
+	autofree char *tests = own_printf("%s/tests", a->plan.work);
 	const struct {
 		const char *name;
 		const char *source;
-	} copies[] = {{"workspace", a->workspace}, {"tests", a->plan.task.tests}};
+	} copies[] = {{"workspace", a->workspace}, {"tests", tests}};
 	autofree char *name = own_printf("verify-%u", turn);
 	autoclose int fd = -1;
 	uid_t uid;
 	gid_t gid;
 
-	sandbox_owner(a->plan.sandbox.kind, &uid, &gid);
+	sandbox_owner(VERIFIER_KIND, &uid, &gid);
 	if (tree_make(a->work_fd, name, 0755, uid, gid, err) < 0)
 		return -err->code;
 	fd = openat(a->work_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
@@ -186,6 +190,8 @@ static int lay_out(struct attempt *a, unsigned turn, int *ret_fd, struct err *er
 			.gid = gid,
 			.source = copies[i].source,
 			.bytes_max = disk > 0 ? disk : TREE_BYTES_MAX,
+			.attempt = a,
+			.lenient = i == 0,
 			.leave_out = a->plan.covered};
 		autoclose int to = -1, from = -1;
 
@@ -199,6 +205,11 @@ static int lay_out(struct attempt *a, unsigned turn, int *ret_fd, struct err *er
 			return err_set(err, errno, "open '%s'", copies[i].source);
 		if (tree_copy(from, to, &copy, err) < 0)
 			return err_add(err, "copy '%s'", copies[i].source);
+		if (copy.unreadable > 0)
+			note_eventf(a, EVENT_LOSS,
+				"{\"what\":\"files and directories that the agent made unreadable are absent for the "
+				"verifier\",\"count\":%u}",
+				copy.unreadable);
 	}
 	/* Harbor makes it executable too */
 	if (fchmodat(fd, "tests/test.sh", 0755, 0) < 0)
@@ -222,7 +233,8 @@ static void run_box(struct verifier *v, const struct box_spec *spec, struct err 
 
 	v->spec = spec;
 	v->timer = loop_timer_new(a->loop, handle_timer, v);
-	r = a->provider->start(a->loop, spec, handle_report, v, &v->box, err);
+	r = sandbox_provider_find(VERIFIER_KIND)->start(
+		a->loop, spec, handle_report, v, &v->box, err);
 	if (r < 0) {
 		(void)snprintf(v->why, sizeof(v->why),
 			"the verifier's box could not be built: %.200s", err->text);
@@ -334,7 +346,7 @@ static void verify_once(struct attempt *a, unsigned turn, struct reward *ret)
 	struct plan_mount *mounts = NULL;
 	struct box_spec spec = {.name = name,
 		.argv = argv,
-		.cwd = a->plan.task.workdir,
+		.cwd = a->plan.sandbox.workspace_target,
 		.covered = a->plan.covered,
 		.limits = a->plan.sandbox.limits,
 		.weaker = a->plan.sandbox.weaker};
@@ -358,7 +370,7 @@ static void verify_once(struct attempt *a, unsigned turn, struct reward *ret)
 		a->plan.sandbox.workspace_target);
 	spec.mounts = mounts;
 	spec.envp = envp;
-	sandbox_owner(a->plan.sandbox.kind, &spec.owner_uid, &spec.owner_gid);
+	sandbox_owner(VERIFIER_KIND, &spec.owner_uid, &spec.owner_gid);
 	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (null < 0 || pipe2(ends, O_CLOEXEC) < 0) {
 		(void)snprintf(v.why, sizeof(v.why), "no pipe for the verifier");

@@ -13,6 +13,7 @@
 
 #include "ground/base/own.h"
 #include "ground/base/str.h"
+#include "ground/base/variable.h"
 #include "needle/needle.h"
 #include "secret/secret.h"
 #include "task/task.h"
@@ -142,6 +143,63 @@ static int check_workspace_place(const struct plan *p, struct err *err)
 	return 0;
 }
 
+/* What no box may show is not shown by asking for it either. */
+static int check_source(const struct plan *p, const char *what, const char *path, struct err *err)
+{
+	autofree char *real = realpath(path, NULL);
+
+	for (size_t i = 0; real != NULL && p->covered != NULL && p->covered[i] != NULL; i++) {
+		autofree char *covered = realpath(p->covered[i], NULL);
+		size_t n = covered != NULL ? strlen(covered) : 0;
+
+		if (n > 0 && strncmp(real, covered, n) == 0 && (real[n] == '\0' || real[n] == '/'))
+			return err_say(err, EPERM,
+				"%s '%s' lies in '%s', which is hemra's own and never shown in a box",
+				what, path, covered);
+	}
+	return 0;
+}
+
+static int check_sources(const struct plan *p, struct err *err)
+{
+	int r = 0;
+
+	if (p->sandbox.workspace_source != NULL)
+		r = check_source(p, "workspace", p->sandbox.workspace_source, err);
+	for (size_t i = 0; i < p->harness.mount_count && r == 0; i++)
+		r = check_source(p, "mount", p->harness.mounts[i].source, err);
+	for (size_t i = 0; i < p->sandbox.mount_count && r == 0; i++)
+		r = check_source(p, "mount", p->sandbox.mounts[i].source, err);
+	return r;
+}
+
+/* The command is recorded as it stands: a value in it would be too. */
+static int check_command(const struct plan *p, const char *name, const char *value, struct err *err)
+{
+	if (value == NULL || strlen(value) < NEEDLE_SECRET_MIN || variable_is_plain(name))
+		return 0;
+	for (size_t i = 0; p->harness.command != NULL && p->harness.command[i] != NULL; i++)
+		if (strstr(p->harness.command[i], value) != NULL)
+			return err_say(err, EINVAL,
+				"the command's argument %zu holds the value of %s, which must not be recorded; "
+				"let the command read the variable",
+				i, name);
+	return 0;
+}
+
+static int check_arguments(const struct plan *p, struct err *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; p->redact && p->harness.env != NULL && p->harness.env[i] != NULL && r == 0; i++)
+		r = check_command(p, p->harness.env[i], getenv(p->harness.env[i]), err);
+	for (size_t i = 0; p->redact && i < p->secret_count && r == 0; i++)
+		if (str_starts(p->secrets[i].reference, "env:"))
+			r = check_command(p, p->secrets[i].name,
+				getenv(p->secrets[i].reference + strlen("env:")), err);
+	return r;
+}
+
 static int check_secrets(const struct plan *p, struct err *err)
 {
 	/* what is shorter would be found, and replaced, where it only happens to stand */
@@ -166,6 +224,8 @@ static int check_limits(const struct plan *p, const struct sandbox_capabilities 
 		what = "pids";
 	else if (l->cpu_millis > 0 && !c->limits_cpus)
 		what = "cpus";
+	else if (l->disk_bytes > 0 && !c->disk_enforced)
+		what = "disk";
 	if (what == NULL)
 		return 0;
 	return err_say(err, EPERM,
@@ -209,7 +269,8 @@ static int make_plan(const struct run_request *request, const char *harness,
 	if ((task != NULL ? put_task(s, task, ret, err) : put_exec(request, ret, err)) < 0)
 		goto fail;
 	cover(s, ret);
-	if (check_workspace_place(ret, err) < 0 || check_secrets(ret, err) < 0 ||
+	if (check_workspace_place(ret, err) < 0 || check_sources(ret, err) < 0 ||
+		check_arguments(ret, err) < 0 || check_secrets(ret, err) < 0 ||
 		check_sandbox(ret, err) < 0)
 		goto fail;
 	return 0;

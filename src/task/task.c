@@ -214,3 +214,14 @@ void task_done(struct task *t)
 	strv_free(t->differences);
 	*t = (struct task){0};
 }
+
+int task_digest(const char *directory, char ret[65], struct err *err)
+{
+	struct task t = {.directory = own_strdup(directory)};
+	int r = task_read_tree(&t, directory, err);
+
+	if (r == 0)
+		(void)memcpy(ret, t.digest, sizeof(t.digest));
+	task_done(&t);
+	return r;
+}

@@ -44,4 +44,7 @@ struct task {
 int task_load(const char *directory, struct task *ret, struct err *err);
 void task_done(struct task *t);
 
+/* The content digest as it is now, hex: has a task changed since it was loaded? */
+int task_digest(const char *directory, char ret[65], struct err *err);
+
 #endif

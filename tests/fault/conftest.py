@@ -12,4 +12,5 @@ _spec = importlib.util.spec_from_file_location("scenario_conftest", SCENARIO + "
 _module = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_module)
 
-place, who, hemra, as_root = _module.place, _module.who, _module.hemra, _module.as_root
+place, who, hemra = _module.place, _module.who, _module.hemra
+as_root, as_user = _module.as_root, _module.as_user

@@ -25,8 +25,8 @@ def who(request):
     return request.param
 
 
-@pytest.fixture
-def hemra(place, who):
+def checked(place, who):
+    """hemra as somebody, and after the test a look at what it left."""
     before = house.Leftovers()
     with house.Hemra(place, who) as made:
         yield made
@@ -36,13 +36,19 @@ def hemra(place, who):
 
 
 @pytest.fixture
+def hemra(place, who):
+    yield from checked(place, who)
+
+
+@pytest.fixture
 def as_root(place):
     """For tests that need root and nothing of an ordinary user's."""
     if not house.can_be("root"):
         pytest.skip("needs root")
-    before = house.Leftovers()
-    with house.Hemra(place, "root") as made:
-        yield made
-        made.stop_all()
-        left = before.since(made)
-    assert not left, "left behind: " + "; ".join(left)
+    yield from checked(place, "root")
+
+
+@pytest.fixture
+def as_user(place):
+    """For tests of what root may and others may not."""
+    yield from checked(place, "user")

@@ -33,3 +33,14 @@ const char *variable_refusal(const char *name)
 		return "changes the loader of every program in the box; set it inside the command";
 	return NULL;
 }
+
+bool variable_is_plain(const char *name)
+{
+	static const char *const plain[] = {"LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ",
+		"NO_COLOR", "COLUMNS", "LINES", "PATH", "HOME", "USER", "SHELL", "TMPDIR", NULL};
+
+	for (size_t i = 0; plain[i] != NULL; i++)
+		if (strcmp(plain[i], name) == 0)
+			return true;
+	return str_starts(name, "LC_");
+}

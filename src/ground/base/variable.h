@@ -12,4 +12,8 @@ bool variable_is_name(const char *name); /* [A-Za-z_][A-Za-z0-9_]*, at most 255 
  * name ("is set by hemra in every box"); NULL when it may be given. */
 const char *variable_refusal(const char *name);
 
+/* Names whose values say nothing secret (LANG, TERM, TZ …); the value of any other variable that is
+ * given to a box by name is treated like a secret. */
+bool variable_is_plain(const char *name);
+
 #endif

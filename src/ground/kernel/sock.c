@@ -104,9 +104,11 @@ ssize_t sock_recv(int fd, void *head, size_t head_bytes, void *body, size_t body
 	ret_fds->count = 0;
 	do {
 		n = recvmsg(fd, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-	} while (n < 0 && errno == EINTR);
+		/* A peer that closed with packets of ours unread leaves an error, told once and before the
+		 * packets that it sent: what it had to say comes next, or the end. */
+	} while (n < 0 && (errno == EINTR || errno == ECONNRESET));
 	if (n < 0)
-		return errno == ECONNRESET ? 0 : -errno;
+		return -errno;
 	r = take_descriptors(&message, ret_fds);
 	if (r == 0 && (message.msg_flags & MSG_TRUNC) != 0)
 		r = -EPROTO;

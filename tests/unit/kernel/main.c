@@ -52,5 +52,6 @@ int main(void)
 	failed += test_process();
 	failed += test_mount();
 	failed += test_cgroup();
+	failed += test_sock();
 	return failed;
 }

@@ -15,6 +15,7 @@ int test_landlock(void);
 int test_mount(void);
 int test_process(void);
 int test_seccomp(void);
+int test_sock(void);
 
 /* Runs fn in a forked child and returns its value, 0 to 255. A child that is killed fails the
  * test. */
