@@ -222,8 +222,9 @@ static void test_short_ids(void **state)
 	index_close(x);
 }
 
-/* The child derives, this process writes; an end that never comes changes nothing. */
-static int rebuild_from_child(bool whole)
+/* The child derives, this process writes; an end that never comes changes nothing. x NULL: the whole
+ * index is replaced, else x is completed with what only (NULL: everything) stands for. */
+static int rows_from_child(struct index *x, const struct id *only, bool whole)
 {
 	int pipes[2], status, r;
 	pid_t pid;
@@ -236,16 +237,55 @@ static int rebuild_from_child(bool whole)
 
 		(void)close(pipes[0]);
 		index_pipe_sink(&pipes[1], &sink);
-		if (store_derive(rig_store, /* only= */ NULL, &sink, NULL) != 0)
+		if (store_derive(rig_store, only, &sink, NULL) != 0)
 			_exit(1);
 		_exit(whole && index_pipe_end(pipes[1], NULL) < 0 ? 1 : 0);
 	}
 	(void)close(pipes[1]);
-	r = index_rebuild_from(rig_store, pipes[0], NULL);
+	r = x != NULL ? index_complete_from(x, pipes[0], NULL)
+		      : index_rebuild_from(rig_store, pipes[0], NULL);
 	(void)close(pipes[0]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	return r;
+}
+
+static int rebuild_from_child(bool whole)
+{
+	return rows_from_child(/* x= */ NULL, /* only= */ NULL, whole);
+}
+
+static int count_any(void *context, const struct index_attempt *a)
+{
+	(void)a;
+	(*(int *)context)++;
+	return 0;
+}
+
+/* What an engine that died did not write comes in; what is there stays, once. */
+static void test_complete(void **state)
+{
+	autofree char *path = inside("index.sqlite");
+	struct index *x;
+	int count = 0;
+
+	(void)state;
+	assert_int_equal(remove(path), 0);
+	x = open_index(true);
+	assert_int_equal(rows_from_child(x, &rig_attempts[1], true), 0);
+	assert_int_equal(index_each_attempt(x, NULL, count_any, &count, NULL), 0);
+	assert_int_equal(count, 1);
+	/* an end that does not come: nothing of the rest */
+	assert_int_equal(rows_from_child(x, /* only= */ NULL, false), -EPROTO);
+	count = 0;
+	assert_int_equal(index_each_attempt(x, NULL, count_any, &count, NULL), 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(rows_from_child(x, /* only= */ NULL, true), 0);
+	assert_int_equal(rows_from_child(x, /* only= */ NULL, true), 0);
+	index_close(x);
+	check_rows(false);
+	must_find("");
+	test_append_only(state);
 }
 
 static void test_rebuild(void **state)
@@ -295,6 +335,7 @@ int test_index(void)
 		CASE(test_twice),
 		CASE(test_short_ids),
 		CASE(test_rebuild),
+		CASE(test_complete),
 		CASE(test_rebuild_garbage),
 	};
 
