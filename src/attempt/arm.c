@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "attempt/gitwatch.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 #include "ground/wire/json.h"
@@ -269,6 +270,9 @@ int attempt_arm(struct attempt *a, struct err *err)
 	(void)memcpy(spec.stdio, theirs, sizeof(theirs));
 	if (r == 0)
 		r = a->provider->start(a->loop, &spec, handle_report, a, &a->box, err);
+	/* while the box is built; what it runs only starts at "go" */
+	if (r == 0 && a->plan.sandbox.workspace == WORKSPACE_BIND && a->workspace != NULL)
+		a->git_watch = git_watch_open(a->workspace);
 	if (r == 0)
 		r = wire_await_warden(a, err);
 	if (r == 0)

@@ -18,8 +18,10 @@
 #include <unistd.h>
 
 #include "attempt/diff.h"
+#include "attempt/gitwatch.h"
 #include "attempt/plants.h"
 #include "ground/base/own.h"
+#include "ground/base/str.h"
 #include "ground/wire/json.h"
 
 #define TEXT_MAX       (1024 * 1024)      /* bytes of a file that is shown line by line */
@@ -390,6 +392,47 @@ static void keep_difference(struct attempt *a, int fd)
 	}
 	(void)memcpy(head.raw_sha256, head.sha256, 32);
 	collect_tell(a, "workspace.diff", &head, size);
+}
+
+struct git_list {
+	struct attempt *a;
+	struct buf shown, array;
+};
+
+static void list_git(void *context, const char *path, enum git_change change)
+{
+	struct git_list *l = context;
+	struct json_writer w;
+
+	if (change == GIT_CHANGE_REMOVED || buf_status(&l->shown) < 0)
+		return;
+	if (l->shown.len > 0)
+		(void)buf_add_text(&l->shown, ", "); /* the buffers remember failure */
+	str_add_visible(&l->shown, path, strlen(path), /* keep_lines= */ false);
+	json_writer_init(&w, &l->array);
+	if (l->array.len > 0)
+		(void)buf_add_char(&l->array, ',');
+	json_put_string(&w, path);
+}
+
+void collect_git(struct attempt *a)
+{
+	struct git_list list = {.a = a};
+
+	if (a->git_watch == NULL)
+		return;
+	buf_init(&list.shown, sizeof(a->planted) - 1);
+	buf_init(&list.array, EVENT_BYTES);
+	if (git_watch_changed(a->git_watch, list_git, &list) > 0 && list.array.len > 0) {
+		(void)snprintf(a->planted, sizeof(a->planted), "%s", buf_text(&list.shown));
+		note_redact(a, a->planted, sizeof(a->planted));
+		note_eventf(a, EVENT_WORKSPACE, "{\"planted\":[%s]}",
+			buf_status(&list.array) == 0 ? buf_text(&list.array) : "");
+	}
+	buf_done(&list.shown);
+	buf_done(&list.array);
+	git_watch_close(a->git_watch);
+	a->git_watch = NULL;
 }
 
 void collect_changes(struct attempt *a)

@@ -35,6 +35,8 @@ void attempt_collect(struct attempt *a)
 {
 	decide_outcome(a);
 	note_finish_streams(a);
+	if (a->box_running)
+		collect_git(a);
 	if (!harness_ran(a) || attempt_is_exec(a) || a->store == NULL)
 		return;
 	attempt_enter(a, STATE_COLLECTING);

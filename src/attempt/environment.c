@@ -40,7 +40,8 @@ static void list_variables(struct needle_list *list, char *const *names)
 	for (size_t i = 0; names != NULL && names[i] != NULL; i++) {
 		const char *value = getenv(names[i]);
 
-		if (value != NULL && strlen(value) >= NEEDLE_SECRET_MIN && !variable_is_plain(names[i]))
+		if (value != NULL && strlen(value) >= NEEDLE_SECRET_MIN &&
+			!variable_is_plain(names[i]))
 			needle_list_add(list, names[i], value, strlen(value));
 	}
 }

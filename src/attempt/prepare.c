@@ -169,8 +169,11 @@ static void gather_mounts(struct attempt *a)
 static int set_tests_aside(struct attempt *a, struct err *err)
 {
 	const struct plan *p = &a->plan;
-	struct tree_copy copy = {.uid = geteuid(), .gid = getegid(), .bytes_max = TREE_BYTES_MAX,
-		.attempt = a, .source = p->task.tests};
+	struct tree_copy copy = {.uid = geteuid(),
+		.gid = getegid(),
+		.bytes_max = TREE_BYTES_MAX,
+		.attempt = a,
+		.source = p->task.tests};
 	autoclose int from = -1, to = -1;
 	char digest[65];
 

@@ -189,6 +189,7 @@ int attempt_settle(struct attempt *a)
 	settled.exit_status = exec_status(a);
 	settled.unexpected = a->unexpected;
 	(void)snprintf(settled.reason, sizeof(settled.reason), "%s", a->reason);
+	(void)memcpy(settled.planted, a->planted, sizeof(settled.planted));
 	m.value[0] = a->outcome;
 	m.value[1] = head.count;
 	m.value[2] = head.bytes;

@@ -45,6 +45,8 @@ struct attempt_start {
 	int events_fd; /* -1 without a record */
 };
 
+struct git_watch;
+
 struct attempt {
 	struct plan plan;
 	struct loop *loop;
@@ -77,6 +79,8 @@ struct attempt {
 	struct plan_mount *mounts; /* of the box, in order */
 	size_t mount_count;
 	uint64_t artifact_bytes;
+	struct git_watch *git_watch; /* of a bound workspace; NULL: none */
+	char planted[504];           /* see struct msg_settled */
 	char **declared; /* artifact paths as the harness declared them */
 	size_t declared_count;
 
@@ -208,11 +212,12 @@ struct tree_copy {
 	uint64_t bytes_max;     /* 0: none */
 	char *const *leave_out; /* absolute host paths; may be NULL */
 	const char *source;     /* absolute path of what is copied, to compare with leave_out */
-	struct attempt *attempt; /* its loop is turned now and then, its cancel ends the copy; may be NULL */
-	bool lenient;            /* what cannot be read is left out and counted, not an error */
-	uint64_t bytes, files;   /* results */
+	struct attempt *
+		attempt; /* its loop is turned now and then, its cancel ends the copy; may be NULL */
+	bool lenient;    /* what cannot be read is left out and counted, not an error */
+	uint64_t bytes, files; /* results */
 	unsigned unreadable;
-	unsigned skipped;       /* sockets, devices and FIFOs that were left out */
+	unsigned skipped; /* sockets, devices and FIFOs that were left out */
 	char first_skipped[256];
 };
 /* Copies the content of directory from into the existing directory to; links are copied as links,
@@ -226,6 +231,8 @@ int tree_make(int at, const char *name, mode_t mode, uid_t uid, gid_t gid, struc
 /* collect.c, artifacts.c, changes.c */
 void attempt_collect(struct attempt *a);
 void collect_artifacts(struct attempt *a);
+/* What git on the host would now obey in a bound workspace. */
+void collect_git(struct attempt *a);
 /* Records and reports one text artifact whose blob is linked; path is redacted first. */
 void collect_tell(
 	struct attempt *a, const char *path, const struct msg_artifact *head, uint64_t bytes);

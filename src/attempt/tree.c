@@ -63,7 +63,8 @@ static int check_cancel(const struct tree_copy *copy, struct err *err)
 }
 
 /* What an agent made unreadable, or buried too deep, must not keep its work from being graded. */
-static int leave_out(struct tree_copy *copy, int code, const char *what, const char *name, struct err *err)
+static int leave_out(
+	struct tree_copy *copy, int code, const char *what, const char *name, struct err *err)
 {
 	if (!copy->lenient || (code != EACCES && code != EPERM && code != ELOOP))
 		return err_set(err, code, "%s '%s'", what, name);

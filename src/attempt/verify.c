@@ -233,8 +233,8 @@ static void run_box(struct verifier *v, const struct box_spec *spec, struct err 
 
 	v->spec = spec;
 	v->timer = loop_timer_new(a->loop, handle_timer, v);
-	r = sandbox_provider_find(VERIFIER_KIND)->start(
-		a->loop, spec, handle_report, v, &v->box, err);
+	r = sandbox_provider_find(VERIFIER_KIND)
+		    ->start(a->loop, spec, handle_report, v, &v->box, err);
 	if (r < 0) {
 		(void)snprintf(v->why, sizeof(v->why),
 			"the verifier's box could not be built: %.200s", err->text);

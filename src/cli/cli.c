@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/begin.h"
 #include "cli/commands.h"
 #include "cli/exit.h"
 #include "cli/help.h"
@@ -79,19 +80,32 @@ int command_version(const struct options *o)
 	return EXIT_DONE;
 }
 
+static int refuse_words(const struct options *o, const struct err *err)
+{
+	autofree char *hint =
+		o->verb == VERB_COUNT
+			? own_strdup("hemra help lists the verbs")
+			: own_printf("hemra %s --help shows its options", verb_rows[o->verb].name);
+
+	(void)out_failure(o, err, hint); /* whatever the errno: it is the words that are wrong */
+	return exit_of_error(o->verb, EINVAL);
+}
+
+/* A mistyped variable must not be passed over, also by verbs that no setting concerns. */
+static int check_environment(struct err *err)
+{
+	autodone(settings_done) struct settings unused = {0};
+
+	return settings_read_environment(&unused, err);
+}
+
 static int dispatch(struct options *o, int argc, char **argv)
 {
 	autodone(buf_done) struct buf page = {.max = 1024 * 1024};
 	struct err err;
 
-	if (options_parse(o, argc, argv, &err) < 0) {
-		autofree char *hint = NULL;
-
-		if (o->verb == VERB_COUNT)
-			return out_failure(o, &err, "hemra help lists the verbs");
-		hint = own_printf("hemra %s --help shows its options", verb_rows[o->verb].name);
-		return out_failure(o, &err, hint);
-	}
+	if (options_parse(o, argc, argv, &err) < 0)
+		return refuse_words(o, &err);
 	if (argc < 2) {
 		help_list(&page);
 		(void)fputs(buf_text(&page), stderr);
@@ -101,6 +115,8 @@ static int dispatch(struct options *o, int argc, char **argv)
 		help_verb(o->verb, &page);
 		return print_page(&page);
 	}
+	if (o->verb != VERB_HELP && o->verb != VERB_VERSION && check_environment(&err) < 0)
+		return out_failure(o, &err, /* hint= */ NULL);
 	return commands[o->verb](o);
 }
 
@@ -111,8 +127,16 @@ int cli_main(int argc, char **argv)
 
 	if (argc < 1)
 		return EXIT_USAGE; /* execve() without even a name */
+	if (!begin_process()) {
+		(void)fprintf(stderr, "hemra: open '/dev/null' for a standard stream: %s\n",
+			strerror(errno));
+		return argc > 1 && strcmp(argv[1], verb_rows[VERB_EXEC].name) == 0 ? EXIT_HEMRA
+										   : EXIT_UNGRADED;
+	}
 	status = dispatch(&o, argc, argv);
 	if (!out_finish()) {
+		if (errno == EPIPE)
+			out_reader_gone();
 		(void)fprintf(stderr, "hemra: write to standard output: %s\n", strerror(errno));
 		return exit_worse(status, exit_of_error(o.verb, EIO));
 	}

@@ -27,6 +27,7 @@
 
 #define ECHO_DEADLINE_MS 60000
 #define CHECKS_MAX       8
+#define TMPDIR_HINT      "$TMPDIR can name another place"
 
 enum finding {
 	FINDING_OK,
@@ -232,32 +233,32 @@ static int status_of(const struct checks *c, const struct run_report *report)
 	return status;
 }
 
-static int check_in(
-	const struct options *o, const char *directory, struct err *err, int *ret_status)
+static int check_in(const struct options *o, const char *directory)
 {
 	autofree char *own_store = own_printf("%s/store", directory);
 	autodone(request_done) struct request request = {0};
 	autodone(run_report_done) struct run_report report = {0};
 	struct checks checks = {0};
 	struct progress progress;
+	struct err err;
 	int r = check_write_tasks(directory,
-		o->settings.deadline_ms > 0 ? o->settings.deadline_ms : ECHO_DEADLINE_MS, err);
+		o->settings.deadline_ms > 0 ? o->settings.deadline_ms : ECHO_DEADLINE_MS, &err);
 
-	if (r == 0)
-		r = request_for_check(o, directory,
-			o->settings.store != NULL ? o->settings.store : own_store, &request, err);
 	if (r < 0)
-		return r;
+		return out_machine_failure(o, &err, TMPDIR_HINT);
+	r = request_for_check(o, directory,
+		o->settings.store != NULL ? o->settings.store : own_store, &request, &err);
+	if (r < 0)
+		return out_failure(o, &err, request_hint(-r));
 	progress_init(&progress, o->quiet);
-	r = run_go(&request.run, progress_changed, &progress, &report, err);
+	r = run_go(&request.run, progress_changed, &progress, &report, &err);
 	progress_done(&progress);
-	if (r == 0)
-		r = judge(&report, &checks, err);
 	if (r < 0)
-		return r;
+		return request_failure(o, &request, &err);
+	if (judge(&report, &checks, &err) < 0)
+		return out_machine_failure(o, &err, /* hint= */ NULL);
 	print_checks(o, &checks, &report);
-	*ret_status = status_of(&checks, &report);
-	return 0;
+	return status_of(&checks, &report);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *where)
@@ -287,8 +288,8 @@ int command_check(const struct options *o)
 {
 	const char *temporary = getenv("TMPDIR");
 	autofree char *directory = NULL;
-	int r, status = EXIT_DONE;
 	struct err err;
+	int status;
 
 	if (run_nursery(&err) < 0)
 		return out_failure(o, &err, "hemra doctor looks at this machine");
@@ -297,9 +298,9 @@ int command_check(const struct options *o)
 	directory = own_printf("%s/hemra-check-XXXXXX", temporary);
 	if (mkdtemp(directory) == NULL) {
 		(void)err_set(&err, errno, "make a directory in '%s'", temporary);
-		return out_failure(o, &err, /* hint= */ NULL);
+		return out_machine_failure(o, &err, TMPDIR_HINT);
 	}
-	r = check_in(o, directory, &err, &status);
+	status = check_in(o, directory);
 	throw_away(directory);
-	return r < 0 ? out_failure(o, &err, /* hint= */ NULL) : status;
+	return status;
 }

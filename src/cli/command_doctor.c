@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -111,6 +112,7 @@ static int derive_rows(void *context, struct err *err)
 	int r;
 
 	own_close(&job->pipe[0]);
+	(void)signal(SIGPIPE, SIG_IGN); /* the parent says why it takes no more rows */
 	index_pipe_sink(&job->pipe[1], &sink);
 	r = store_derive(job->store, /* only= */ NULL, &sink, err);
 	return r < 0 ? r : index_pipe_end(job->pipe[1], err);
@@ -136,7 +138,7 @@ static int rebuild(struct store *store, struct err *err)
 		own_close(&job.pipe[0]); /* a child that still writes ends */
 		read_result = locked_wait(&reader, &reader_job, &read_err);
 		/* why the rows stopped says more than that they stopped */
-		if (read_result < 0 && r < 0)
+		if (read_result < 0 && read_result != -EPIPE && r < 0)
 			*err = read_err;
 	}
 	own_close(&job.pipe[0]);

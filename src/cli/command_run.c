@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,23 +19,12 @@
 #include "cli/report.h"
 #include "cli/request.h"
 #include "cli/where.h"
+#include "ground/base/file.h"
 #include "ground/base/own.h"
+#include "ground/base/str.h"
 #include "ground/wire/json.h"
 
 #define JSON_MAX ((size_t)256 * 1024 * 1024)
-
-static const char *hint_for(int code)
-{
-	switch (code) {
-	case EPERM:
-		return "hemra doctor says what holds here; --weaker NAME accepts a shortfall";
-	case ENOENT:
-	case EINVAL:
-		return NULL;
-	default:
-		return "hemra doctor looks at this machine and its store";
-	}
-}
 
 static int print_config(const struct request *request, const struct options *o)
 {
@@ -43,7 +33,7 @@ static int print_config(const struct request *request, const struct options *o)
 	int r = run_print_config(&request->run, &out, &err);
 
 	if (r < 0)
-		return out_failure(o, &err, hint_for(-r));
+		return out_failure(o, &err, request_hint(-r));
 	out_json(&out);
 	return EXIT_DONE;
 }
@@ -74,12 +64,12 @@ static int run_one(
 	if (r == 0)
 		r = request_for_run(o, path, &request, &err);
 	if (r < 0)
-		return out_failure(o, &err, hint_for(-r));
+		return out_failure(o, &err, request_hint(-r));
 	progress_init(&progress, o->quiet);
 	r = run_go(&request.run, progress_changed, &progress, &report, &err);
 	progress_done(&progress);
 	if (r < 0)
-		return out_failure(o, &err, hint_for(-r));
+		return request_failure(o, &request, &err);
 	report_json(&report, json);
 	if (!o->json)
 		print_report(&report);
@@ -98,7 +88,7 @@ static int command_print_config(const struct options *o)
 		return out_failure(o, &err, /* hint= */ NULL);
 	}
 	r = request_for_run(o, o->operand_count > 0 ? o->operands[0] : NULL, &request, &err);
-	return r < 0 ? out_failure(o, &err, hint_for(-r)) : print_config(&request, o);
+	return r < 0 ? out_failure(o, &err, request_hint(-r)) : print_config(&request, o);
 }
 
 /* ---- several run files ---- */
@@ -122,6 +112,7 @@ static void catch_signals(void)
 		(void)sigaction(signals[i], &action, NULL); /* cannot fail for these */
 }
 
+/* Leaves in json_fd the report; with --json, of a run that could not start, the error; else nothing. */
 static _Noreturn void run_in_child(const struct options *o, const char *path, int json_fd)
 {
 	autodone(buf_done) struct buf out = {.max = JSON_MAX};
@@ -133,20 +124,46 @@ static _Noreturn void run_in_child(const struct options *o, const char *path, in
 	(void)signal(SIGTERM, SIG_DFL);
 	(void)signal(SIGHUP, SIG_DFL);
 	json_writer_init(&json, &out);
-	if (!o->json)
+	if (o->json)
+		(void)dup2(json_fd, STDOUT_FILENO); /* cannot fail: both are open */
+	else
 		(void)printf("%s\n", path); /* out_finish() sees failure */
 	status = run_one(o, path, &json, &failed);
-	if (!failed && write(json_fd, buf_text(&out), out.len) != (ssize_t)out.len)
+	if (!failed && file_write(json_fd, buf_text(&out), out.len) < 0)
 		status = exit_worse(status, EXIT_UNGRADED);
-	if (!out_finish())
+	/* nobody reading any more is no failure, and no reason not to go on with the next file */
+	if (!out_finish() && errno != EPIPE)
 		status = exit_worse(status, EXIT_UNGRADED);
 	_exit(status);
 }
 
-/* Appends what the child wrote; false when it is nothing. */
-static bool take_json(int fd, struct json_writer *json)
+/* Several runs in a row. */
+struct row_of_runs {
+	struct json_writer *json; /* in the array of reports */
+	struct buf *failure;      /* {"error":…} of the one that ended the row */
+	bool failed;
+};
+
+static int fail_in_row(const struct options *o, struct row_of_runs *row, const struct err *err)
 {
+	struct json_writer w;
+
+	out_say_failure(err, /* hint= */ NULL);
+	json_writer_init(&w, row->failure);
+	json_object_open(&w);
+	out_put_error(&w, "environment", err, /* hint= */ NULL);
+	json_object_close(&w);
+	row->failed = true;
+	return exit_of_error(o->verb, EIO);
+}
+
+/* What the child left. Returns its status. */
+static int take_json(
+	const struct options *o, struct row_of_runs *row, const char *path, int fd, int status)
+{
+	static const char error[] = "{\"error\":";
 	autodone(buf_done) struct buf all = {.max = JSON_MAX};
+	struct err err;
 	char *into;
 	ssize_t n;
 
@@ -157,13 +174,26 @@ static bool take_json(int fd, struct json_writer *json)
 		if (n > 0)
 			buf_grow(&all, (size_t)n);
 	} while (n > 0);
-	if (n == 0 && all.len > 0)
-		json_put_raw(json, buf_text(&all), all.len);
-	return n == 0 && all.len > 0;
+	if (n == 0 && all.len > 0 && !str_starts(buf_text(&all), error)) {
+		json_put_raw(row->json, buf_text(&all), all.len);
+		return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+	if (WIFSIGNALED(status)) {
+		(void)err_say(&err, EIO, "the run of '%s' was ended by signal %d", path,
+			WTERMSIG(status));
+		(void)fail_in_row(o, row, &err);
+		return 128 + WTERMSIG(status);
+	}
+	if (n < 0) {
+		(void)err_say(&err, EIO, "the report of '%s' is lost", path);
+		return fail_in_row(o, row, &err);
+	}
+	(void)buf_add(row->failure, buf_text(&all), all.len); /* it has the same maximum */
+	row->failed = true;
+	return WEXITSTATUS(status);
 }
 
-static int run_file(
-	const struct options *o, const char *path, struct json_writer *json, bool *ret_failed)
+static int run_file(const struct options *o, const char *path, struct row_of_runs *row)
 {
 	autoclose int fd = memfd_create("hemra-report", MFD_CLOEXEC);
 	sigset_t all, before;
@@ -171,10 +201,9 @@ static int run_file(
 	int status = 0;
 	pid_t pid;
 
-	*ret_failed = true;
 	if (fd < 0) {
 		(void)err_set(&err, errno, "make a file in memory");
-		return out_failure(o, &err, /* hint= */ NULL);
+		return fail_in_row(o, row, &err);
 	}
 	/* no signal between the fork and knowing whom it is for */
 	(void)sigfillset(&all);
@@ -187,23 +216,35 @@ static int run_file(
 		run_in_child(o, path, fd);
 	if (pid < 0) {
 		(void)err_set(&err, errno, "fork");
-		return out_failure(o, &err, /* hint= */ NULL);
+		return fail_in_row(o, row, &err);
 	}
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	running_child = 0;
-	*ret_failed = !take_json(fd, json);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return take_json(o, row, path, fd, status);
+}
+
+/* The member of {"error":…} as one of the object that the row's reports are in. */
+static void add_failure(struct row_of_runs *row)
+{
+	const char *text = buf_text(row->failure), *begin = strchr(text, ':');
+	const char *end = strrchr(text, '}');
+
+	if (begin == NULL || end == NULL)
+		return; /* the run said nothing that could be handed on */
+	json_key(row->json, "error");
+	json_put_raw(row->json, begin + 1, (size_t)(end - begin) - 1);
 }
 
 /* Several files are several runs, one after another, each in a process of its own whose nursery is
  * forked before its file is read. The first that cannot start ends the row, and so does a signal.
- * With --json they come as {"runs":[...]}. */
+ * With --json they come as {"runs":[...]}, with "error" beside it when one could not start. */
 static int run_files(const struct options *o)
 {
 	autodone(buf_done) struct buf out = {.max = JSON_MAX};
+	autodone(buf_done) struct buf failure = {.max = JSON_MAX};
 	struct json_writer json;
-	bool failed = false;
+	struct row_of_runs row = {.json = &json, .failure = &failure};
 	int status = EXIT_DONE;
 
 	json_writer_init(&json, &out);
@@ -211,11 +252,13 @@ static int run_files(const struct options *o)
 	json_key(&json, "runs");
 	json_array_open(&json);
 	catch_signals();
-	for (int i = 0; i < o->operand_count && !failed && status < 128; i++)
-		status = exit_worse(status, run_file(o, o->operands[i], &json, &failed));
+	for (int i = 0; i < o->operand_count && !row.failed && status < 128; i++)
+		status = exit_worse(status, run_file(o, o->operands[i], &row));
 	json_array_close(&json);
+	if (row.failed)
+		add_failure(&row);
 	json_object_close(&json);
-	if (o->json && !failed) /* a failure has printed its own object, and there is to be one */
+	if (o->json)
 		out_json(&out);
 	return status;
 }
@@ -251,6 +294,9 @@ static void explain_exec(const struct run_report *report)
 		return;
 	}
 	reason = out_line(a->reason);
+	if (a->planted[0] != '\0')
+		(void)fprintf(stderr, "hemra: look before you use git here; it would now obey: %s\n",
+			a->planted);
 	if (a->outcome == OUTCOME_COMPLETED ||
 		(a->outcome == OUTCOME_AGENT_ERROR && a->exit_status < 126) ||
 		a->outcome == OUTCOME_CRASHED)
@@ -275,10 +321,11 @@ int command_exec(const struct options *o)
 	settings_init(&request.run.settings);
 	if (r == 0)
 		r = request_for_exec(o, &request, &err);
-	if (r == 0)
-		r = run_go(&request.run, /* progress= */ NULL, /* context= */ NULL, &report, &err);
 	if (r < 0)
-		return out_failure(o, &err, hint_for(-r));
+		return out_failure(o, &err, request_hint(-r));
+	r = run_go(&request.run, /* progress= */ NULL, /* context= */ NULL, &report, &err);
+	if (r < 0)
+		return request_failure(o, &request, &err);
 	if (!o->quiet || exit_of_exec(&report) == EXIT_HEMRA)
 		explain_exec(&report);
 	if (o->json) {

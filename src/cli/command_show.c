@@ -118,7 +118,7 @@ int command_runs(const struct options *o)
 	struct err err;
 
 	if (where_open(o, &p, &err) < 0 || where_index(&p, /* write= */ false, &err) < 0)
-		return out_failure(o, &err, where_hint(&p));
+		return where_failure(o, &p, &err);
 	return list_runs(o, &p);
 }
 
@@ -137,7 +137,7 @@ int command_show(const struct options *o)
 		return out_failure(o, &err, /* hint= */ NULL);
 	}
 	if (where_open_find(o, &p, &id, &is_run, &err) < 0)
-		return out_failure(o, &err, where_hint(&p));
+		return where_failure(o, &p, &err);
 	if (is_run && (o->events || o->follow || o->diff)) {
 		(void)err_say(&err, EINVAL, "%s is a run; --%s is about one attempt",
 			o->operands[0],
@@ -296,7 +296,7 @@ int command_cancel(const struct options *o)
 
 	if (r == 0)
 		r = cancel_rounds(&c, &id, is_run, &err);
-	status = r < 0 ? out_failure(o, &err, where_hint(&p)) : say_cancelled(&c);
+	status = r < 0 ? where_failure(o, &p, &err) : say_cancelled(&c);
 	living_done(&c.asked);
 	return status;
 }

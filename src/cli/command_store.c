@@ -70,7 +70,7 @@ int command_export(const struct options *o)
 	struct id id;
 
 	if (where_open_find(o, &p, &id, &is_run, &err) < 0)
-		return out_failure(o, &err, where_hint(&p));
+		return where_failure(o, &p, &err);
 	if (store_export(p.store, p.index, &id, is_run, directory, &err) < 0)
 		return out_failure(o, &err, /* hint= */ NULL);
 	if (o->json) {
@@ -235,14 +235,14 @@ int command_verify(const struct options *o)
 			r = choose(&p, &id, is_run, &only, &err);
 	}
 	if (r < 0)
-		return out_failure(o, &err, where_hint(&p));
+		return where_failure(o, &p, &err);
 	if (o->operand_count > 0 && only.count == 0) {
 		(void)err_say(&err, ENOENT, "run %s has no attempt that is left", id.text);
 		return out_failure(o, &err, "hemra verify without an id checks the tombstones");
 	}
 	/* keys and rows, which the store is compared with, are read here: the child needs none */
 	if (store_witness_load(p.store, &err) < 0)
-		return out_failure(o, &err, where_hint(&p));
+		return where_failure(o, &p, &err);
 	index_close(p.index); /* nothing of it is for the reader */
 	p.index = NULL;
 	job.store = p.store;
@@ -315,7 +315,7 @@ int command_rm(const struct options *o)
 		r = choose(&p, &id, is_run, &chosen, &err);
 	if (r >= 0 && chosen.count == 0)
 		r = err_say(&err, ENOENT, "all of run %s was removed already", id.text);
-	status = r < 0 ? out_failure(o, &err, where_hint(&p)) : remove_all(o, &p, key, &chosen);
+	status = r < 0 ? where_failure(o, &p, &err) : remove_all(o, &p, key, &chosen);
 	seal_key_close(key);
 	return status;
 }
@@ -362,7 +362,7 @@ int command_gc(const struct options *o)
 		r = store_gc(p.store, p.index, key, &gc, &err);
 	seal_key_close(key);
 	if (r < 0)
-		return out_failure(o, &err, where_hint(&p));
+		return where_failure(o, &p, &err);
 	print_gc(o, &gc);
 	return EXIT_DONE;
 }

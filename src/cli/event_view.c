@@ -307,19 +307,13 @@ int events_print(void *context, struct err *err)
 {
 	struct events_source *source = context;
 	struct printing p = {.source = source};
-	bool in_array = (source->flags & EVENTS_ARRAY) != 0;
 	int r;
 
 	own_close(&source->close_fd);
-
 	/* a line of bytes that are no JSON grows sixfold when it is escaped */
 	buf_init(&p.out, (size_t)8 * LINE_MAX_BYTES);
 	json_doc_init(&p.doc, EVENT_NODES_MAX, EVENT_DEPTH_MAX);
-	if (in_array)
-		(void)printf("{\"attempt\":\"%s\",\"events\":[\n", source->attempt);
 	r = events_each(source->fd, source->until_fd, print_line, &p, err);
-	if (in_array)
-		(void)puts("]}");
 	json_doc_done(&p.doc);
 	buf_done(&p.out);
 	return r;

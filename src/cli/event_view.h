@@ -17,9 +17,8 @@
 #define EVENT_DEPTH_MAX 80            /* an agent's 64, and what the record puts around it */
 
 enum events_flag {
-	EVENTS_JSON = 1 << 0, /* the lines as they are, not readable ones */
-	EVENTS_ARRAY =
-		1 << 1, /* with EVENTS_JSON: {"attempt":…,"events":[…]} and not one per line */
+	EVENTS_JSON = 1 << 0,    /* the lines as they are, not readable ones */
+	EVENTS_ARRAY = 1 << 1,   /* with EVENTS_JSON: elements of an array, with commas between */
 	EVENTS_NOTABLE = 1 << 2, /* only what says how the attempt went: no messages, no output */
 	EVENTS_LOCAL = 1 << 3,   /* local time of day instead of whole UTC stamps */
 };
@@ -34,7 +33,6 @@ struct events_source {
 	int until_fd; /* -1: to the end of the file; else until this hangs up or it settled */
 	int close_fd; /* closed first, -1: none; the parent's side of until_fd's pipe */
 	unsigned flags;
-	const char *attempt; /* for EVENTS_ARRAY */
 };
 
 /* Prints them on standard output; context is a struct events_source. */

@@ -4,6 +4,7 @@
 #include "cli/exit.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 #include "ground/base/own.h"
 
@@ -20,24 +21,43 @@ int exit_worse(int a, int b)
 	return EXIT_DONE;
 }
 
+static bool is_file_size_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 int exit_of_error(enum verb verb, int code)
 {
+	bool plans = verb == VERB_RUN || verb == VERB_CHECK;
+
 	if (verb == VERB_EXEC)
 		return EXIT_HEMRA;
 	switch (code) {
-	case EPERM:
-		return verb == VERB_RUN || verb == VERB_CHECK ? EXIT_ISOLATION : EXIT_USAGE;
-	case EIO:
-	case ENOSPC:
-	case EDQUOT:
-	case EROFS:
-	case ENOMEM:
-	case EMFILE:
-	case ENFILE:
-	case EAGAIN:
-		return EXIT_UNGRADED; /* the machine, not the words */
-	default:
+	case EINVAL:
+	case E2BIG:
+	case ERANGE:
+	case EILSEQ:
+	case ENOTSUP:
+	case ENOENT:
+	case EEXIST:
+	case ENOTDIR:
+	case EISDIR:
+	case EXDEV: /* a link that leads out of a task */
+	case ELOOP:
+	case ENAMETOOLONG:
+	case ENOEXEC:
+	case EBUSY: /* an attempt that still runs */
 		return EXIT_USAGE;
+	case EPERM:
+		return plans ? EXIT_ISOLATION : EXIT_UNGRADED;
+	case EACCES: /* what these two read is the operator's; what the others read, the store's */
+		return plans ? EXIT_USAGE : EXIT_UNGRADED;
+	case EFBIG: /* either such a file is too long, or what was written is */
+		return plans && !is_file_size_limited() ? EXIT_USAGE : EXIT_UNGRADED;
+	default:
+		return EXIT_UNGRADED;
 	}
 }
 

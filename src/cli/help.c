@@ -52,9 +52,11 @@ void help_list(struct buf *out)
 		out, "\nusage: hemra VERB [OPTION...] [ARGUMENT...]\n\n"); /* failure sticks */
 	for (int i = 0; i < VERB_COUNT; i++)
 		(void)buf_addf(out, "  %-15s %s\n", verb_rows[i].name, verb_rows[i].about);
-	(void)buf_add_text(out,
-		"\nStart with: hemra doctor\n`hemra help VERB` says what a verb does, with an "
-		"example; `man hemra` has all of it.\n");
+	(void)buf_add_text(out, "\nStart with: hemra doctor\n");
+	add_wrapped(out,
+		"`hemra help VERB` says what a verb does, with an example; `man hemra` has all "
+		"of it.",
+		0, 0);
 }
 
 void help_verb(enum verb verb, struct buf *out)

@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/out.h"
 #include "ground/base/own.h"
 #include "ground/kernel/lockdown.h"
 
@@ -91,6 +92,8 @@ int locked_wait(struct locked *r, const struct locked_job *job, struct err *err)
 		if (errno != EINTR)
 			return err_set(err, errno, "wait for the reader");
 	if (size != (ssize_t)sizeof(packet)) {
+		if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE)
+			out_reader_gone();
 		if (WIFSIGNALED(status))
 			return err_say(err, EIO, "the reading process was ended by signal %d",
 				WTERMSIG(status));

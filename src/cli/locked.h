@@ -34,7 +34,9 @@ struct locked_job {
 };
 
 int locked_start(const struct locked_job *job, struct locked *ret, struct err *err);
-/* Waits for the child. Returns what fn returned; -EIO when the child ended otherwise. */
+/* Waits for the child. Returns what fn returned; -EIO when the child ended otherwise. A child that
+ * SIGPIPE ended was writing on standard output, and this process ends likewise: an fn that writes
+ * into a pipe of its own ignores the signal. */
 int locked_wait(struct locked *r, const struct locked_job *job, struct err *err);
 int locked_run(const struct locked_job *job, struct err *err); /* both */
 

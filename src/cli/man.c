@@ -63,7 +63,7 @@ static void add_verb(struct buf *out, enum verb verb)
 	add_roff(out, v->text);
 	(void)buf_add_text(out, "\n.PP\n");
 	add_roff(out, v->example_about);
-	(void)buf_add_text(out, ":\n.PP\n.RS 4\n.EX\n");
+	(void)buf_addf(out, "%s\n.PP\n.RS 4\n.EX\n", strchr(v->example_about, '?') ? "" : ":");
 	add_roff(out, v->example);
 	(void)buf_add_text(out, "\n.EE\n.RE\n");
 	for (size_t i = 0; i < option_count; i++)
@@ -77,6 +77,7 @@ static const char man_head[] =
 	".\\\" written by `hemra help --man` from its tables of verbs and options\n"
 	".TH HEMRA 1 \"\" \"hemra " HEMRA_VERSION "\" \"User Commands\"\n"
 	".nh\n"
+	".ad l\n"
 	".SH NAME\n"
 	"hemra \\- run agents that nobody has reason to trust, and keep a record\n"
 	".SH SYNOPSIS\n"
@@ -101,13 +102,13 @@ static const char man_tail[] =
 	"done\n"
 	".TP\n"
 	"1\n"
-	"a gate failed: a record does not verify\n"
+	"a gate failed: a record does not verify, a harness failed its check\n"
 	".TP\n"
 	"2\n"
-	"usage or configuration\n"
+	"usage or configuration, an id that is not there\n"
 	".TP\n"
 	"3\n"
-	"some attempts are ungraded, or the machine failed\n"
+	"some attempts are ungraded, or the machine failed: a full disk, a store that cannot be used\n"
 	".TP\n"
 	"4\n"
 	"a required isolation is not met\n"
@@ -119,6 +120,9 @@ static const char man_tail[] =
 	"ended by SIGINT, SIGTERM\n"
 	".PP\n"
 	"Of several, 4 goes before 5, 1 and 3.\n"
+	"When the reader of standard output is gone (hemra verify | head), hemra ends by SIGPIPE "
+	"without a word.\n"
+	".PP\n"
 	"\\fBhemra exec\\fR ends with the command's own status; 124 means that the deadline "
 	"passed, 125 that\n"
 	"hemra failed or the box did not hold, 126 that the command cannot be executed, 127 that "
@@ -127,6 +131,10 @@ static const char man_tail[] =
 	".TP\n"
 	"HEMRA_STORE\n"
 	"the store, when \\-\\-store does not say\n"
+	".TP\n"
+	"HEMRA_*\n"
+	"settings of a run file, such as HEMRA_MEMORY; docs/files.md lists them. One that hemra "
+	"does not know is an error.\n"
 	".TP\n"
 	"HEMRA_DEBUG\n"
 	"remarks for debugging on standard error\n"

@@ -50,13 +50,14 @@ const struct option_row option_rows[] = {
 	{BOXES, "mount", 0, "PATH[:ro|:rw]",
 		"show PATH in the box, read-only unless :rw (may be repeated)", set_mount, 0},
 	{BOXES, "env", 0, "NAME", "let this variable into the box (may be repeated)", set_env, 0},
-	{BOXES, "network", 0, "none", "what the box may reach; none is the default", set_network,
-		0},
+	{BOXES, "network", 0, "none", "the network of a box; none is the only choice yet",
+		set_network, 0},
 	{BOXES, "require", 0, "NAME,...",
 		"refuse to start unless enforced: network_block, resource_limit, file_system",
 		set_require, 0},
 	{BOXES, "weaker", 0, "NAME,...",
-		"accept and record a shortfall: probe, resource_limit, seccomp, landlock",
+		"go on without this protection, and record that: probe, resource_limit, seccomp, "
+		"landlock",
 		set_weaker, 0},
 	/* its limits */
 	{V(RUN), "deadline", 0, "TIME", "stop an attempt after this time (90s, 15m, 2h)",
@@ -69,24 +70,35 @@ const struct option_row option_rows[] = {
 		"memory for all of the box together (512M, 4G; 0: no limit)", set_memory, 0},
 	{BOXES | V(CHECK), "pids", 0, "N", "processes and threads in the box (0: no limit)",
 		set_pids, 0},
-	{BOXES | V(CHECK), "cpus", 0, "N", "processors' worth of time (1.5; 0: no limit)", set_cpus,
+	{BOXES | V(CHECK), "cpus", 0, "N", "processors' worth of time (2, 1.5; 0: no limit)",
+		set_cpus, 0},
+	{BOXES, "disk", 0, "SIZE", "room for what the box writes (512M, 8G; 0: no limit)", set_disk,
 		0},
-	{BOXES, "disk", 0, "SIZE", "room for what the box writes (8G; 0: no limit)", set_disk, 0},
 	/* the verifier */
 	{V(RUN), "verifier-env", 0, "NAME",
 		"let this variable into the verifier's box (may be repeated)", set_verifier_env, 0},
 	/* the record */
-	{BOXES, "keep", 0, "WHICH", "workspaces to keep: failed (default), all, none", set_keep, 0},
+	{BOXES, "keep", 0, "WHICH", "which workspaces to keep: failed (default), all, none",
+		set_keep, 0},
 	{V(RUN), "no-redact", 0, NULL, "do not replace secrets in the record; the manifest says so",
 		set_no_redact, 0},
-	{V(EXEC), "no-record", 0, NULL, "keep nothing", set_no_record, 0},
-	{V(EXEC), "record-output", 0, NULL, "keep what CMD reads and writes, secrets replaced",
-		set_record_output, 0},
+	{V(EXEC), "no-record", 0, NULL, "record nothing", set_no_record, 0},
+	{V(EXEC), "record-output", 0, NULL,
+		"also record what CMD reads and writes, secrets replaced", set_record_output, 0},
 	{BOXES, "work-dir", 0, "DIR", "where workspaces lie (default: work/ in the store)",
 		set_work_dir, 0},
-	{V(RUN) | V(EXEC) | V(RUNS) | V(SHOW) | V(CANCEL) | V(EXPORT) | V(VERIFY) | V(RM) | V(GC) |
-			V(DOCTOR),
-		"store", 0, "DIR", "the store (default: $HEMRA_STORE, else the nearest .hemra)",
+	{V(RUN), "store", 0, "DIR",
+		"where the record goes (default: $HEMRA_STORE, else the nearest .hemra here or "
+		"above, else .hemra here)",
+		set_store, 0},
+	{V(EXEC), "store", 0, "DIR",
+		"where the record goes (default: $HEMRA_STORE, else the nearest .hemra here or "
+		"above, else ~/.local/state/hemra/store)",
+		set_store, 0},
+	{V(RUNS) | V(SHOW) | V(CANCEL) | V(EXPORT) | V(VERIFY) | V(RM) | V(GC) | V(DOCTOR), "store",
+		0, "DIR",
+		"the store (default: $HEMRA_STORE, else the nearest .hemra here or above, else "
+		"~/.local/state/hemra/store)",
 		set_store, 0},
 	{V(CHECK), "store", 0, "DIR", "keep the record of the check in this store", set_store, 0},
 	/* show, rm, gc, doctor, help */
@@ -101,16 +113,16 @@ const struct option_row option_rows[] = {
 		set_older_than, 0},
 	{V(GC), "keep-work", 0, "SIZE", "room that kept workspaces may take (default 10G)",
 		set_keep_work, 0},
-	{V(DOCTOR), "reap", 0, NULL, "settle what dead runs left as lost, and sweep it up",
+	{V(DOCTOR), "reap", 0, NULL, "settle attempts of dead runs as lost, remove what they left",
 		set_switch, AT(reap)},
 	{V(DOCTOR), "reindex", 0, NULL, "build the index anew from the events", set_switch,
 		AT(reindex)},
 	{V(HELP), "man", 0, NULL, "write the man page (roff)", set_switch, AT(man)},
 	{V(HELP), "completion", 0, "bash", "write a completion script", set_text, AT(completion)},
 	/* everywhere */
-	{V(RUN) | V(EXEC) | V(CHECK), "quiet", 'q', NULL, "no progress, no remarks", set_switch,
+	{V(RUN) | V(EXEC) | V(CHECK), "quiet", 'q', NULL, "no progress and no notices", set_switch,
 		AT(quiet)},
-	{ALL & ~V(HELP), "json", 0, NULL, "one JSON object on standard output", set_switch,
+	{ALL & ~V(HELP), "json", 0, NULL, "print one JSON object on standard output", set_switch,
 		AT(json)},
 	{ALL, "help", 'h', NULL, "what this verb does", set_switch, AT(help)},
 	/* known, not built yet */
@@ -251,6 +263,19 @@ static int check_operands(const struct options *o, struct err *err)
 	return 0;
 }
 
+/* Words that are each fine and not so together. */
+static int check_together(const struct options *o, struct err *err)
+{
+	if (o->help || o->verb != VERB_EXEC)
+		return 0;
+	if (o->settings.record == 0 && o->settings.record_output == 1)
+		return err_say(err, EINVAL,
+			"--record-output and --no-record contradict one another: keep what?");
+	if (*o->operands[0] == '\0')
+		return err_say(err, EINVAL, "the command is an empty word");
+	return 0;
+}
+
 /* After a failure: is the rest of what is hemra's to be answered in JSON? */
 static void look_for_json(struct options *o, int argc, char **argv)
 {
@@ -262,7 +287,7 @@ static void look_for_json(struct options *o, int argc, char **argv)
 static int parse_words(struct options *o, int argc, char **argv, struct err *err)
 {
 	bool stops = verb_rows[o->verb].stops, over = false;
-	int at = 0;
+	int at = 0, r;
 
 	o->operands = argv;
 	while (at < argc) {
@@ -289,12 +314,13 @@ static int parse_words(struct options *o, int argc, char **argv, struct err *err
 		at += used;
 	}
 	o->operands[o->operand_count] = NULL; /* argv ends with one more place */
-	return check_operands(o, err);
+	r = check_operands(o, err);
+	return r < 0 ? r : check_together(o, err);
 }
 
 int options_parse(struct options *o, int argc, char **argv, struct err *err)
 {
-	int words = 1, r;
+	int words = 1, no_cwd = 0, r;
 
 	*o = (struct options){.verb = VERB_HELP};
 	settings_init(&o->settings);
@@ -314,9 +340,13 @@ int options_parse(struct options *o, int argc, char **argv, struct err *err)
 		return r;
 	}
 	o->cwd = get_current_dir_name();
-	if (o->cwd == NULL)
-		o->cwd = own_strdup("/");
+	if (o->cwd == NULL) {
+		no_cwd = errno;
+		o->cwd = own_strdup("/"); /* until the words have said whether it matters */
+	}
 	r = parse_words(o, argc - 1 - words, argv + 1 + words, err);
+	if (no_cwd != 0 && !o->help && o->verb != VERB_HELP && o->verb != VERB_VERSION)
+		r = err_set(err, no_cwd, "find the current directory (was it removed?)");
 	if (o->help)
 		o->topic = verb_rows[o->verb].name;
 	return r;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +13,6 @@
 #include "cli/exit.h"
 #include "ground/base/own.h"
 #include "ground/base/str.h"
-#include "ground/wire/json.h"
 
 static const struct {
 	int code;
@@ -39,7 +39,22 @@ const char *out_failure_kind(int code)
 	return "environment";
 }
 
-int out_failure(const struct options *o, const struct err *err, const char *hint)
+static const char *machine_kind(int code)
+{
+	switch (code) {
+	case EACCES:
+	case EPERM:
+		return "access";
+	case EBUSY:
+		return "busy";
+	case ENOTSUP:
+		return "not_built"; /* an index of a later hemra */
+	default:
+		return "environment";
+	}
+}
+
+void out_say_failure(const struct err *err, const char *hint)
 {
 	autofree char *sentence = out_line(err->text);
 
@@ -47,22 +62,44 @@ int out_failure(const struct options *o, const struct err *err, const char *hint
 	(void)fprintf(stderr, "hemra: %s\n", sentence);
 	if (hint != NULL)
 		(void)fprintf(stderr, "hint: %s\n", hint);
-	if (o->json) {
-		autodone(buf_done) struct buf b = {.max = 64 * 1024};
-		struct json_writer w;
+}
 
-		json_writer_init(&w, &b);
-		json_object_open(&w);
-		json_key(&w, "error");
-		json_object_open(&w);
-		json_pair_string(&w, "kind", out_failure_kind(err->code));
-		json_pair_string(&w, "message", err->text);
-		json_pair_string(&w, "hint", hint);
-		json_object_close(&w);
-		json_object_close(&w);
-		out_json(&b);
-	}
+void out_put_error(struct json_writer *w, const char *kind, const struct err *err, const char *hint)
+{
+	json_key(w, "error");
+	json_object_open(w);
+	json_pair_string(w, "kind", kind);
+	json_pair_string(w, "message", err->text);
+	json_pair_string(w, "hint", hint);
+	json_object_close(w);
+}
+
+static void tell_failure(
+	const struct options *o, const char *kind, const struct err *err, const char *hint)
+{
+	autodone(buf_done) struct buf b = {.max = 64 * 1024};
+	struct json_writer w;
+
+	out_say_failure(err, hint);
+	if (!o->json)
+		return;
+	json_writer_init(&w, &b);
+	json_object_open(&w);
+	out_put_error(&w, kind, err, hint);
+	json_object_close(&w);
+	out_json(&b);
+}
+
+int out_failure(const struct options *o, const struct err *err, const char *hint)
+{
+	tell_failure(o, out_failure_kind(err->code), err, hint);
 	return exit_of_error(o->verb, err->code);
+}
+
+int out_machine_failure(const struct options *o, const struct err *err, const char *hint)
+{
+	tell_failure(o, machine_kind(err->code), err, hint);
+	return exit_of_error(o->verb, EIO);
 }
 
 bool out_is_terminal(void)
@@ -173,5 +210,18 @@ void out_json(struct buf *b)
 
 bool out_finish(void)
 {
+	errno = EIO; /* of an earlier write that failed nothing else is known */
 	return fflush(stdout) == 0 && ferror(stdout) == 0;
+}
+
+void out_reader_gone(void)
+{
+	sigset_t pipe;
+
+	(void)signal(SIGPIPE, SIG_DFL); /* cannot fail, as all of this */
+	(void)sigemptyset(&pipe);
+	(void)sigaddset(&pipe, SIGPIPE);
+	(void)sigprocmask(SIG_UNBLOCK, &pipe, NULL);
+	(void)raise(SIGPIPE);
+	_exit(128 + SIGPIPE);
 }

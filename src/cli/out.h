@@ -10,12 +10,21 @@
 #include "ground/base/buf.h"
 #include "ground/base/clock.h"
 #include "ground/base/err.h"
+#include "ground/wire/json.h"
 
 /* How things look: failures, times, sizes, and words that an agent may have written. */
 
 /* Says on standard error what failed, and with --json also on standard output as
  * {"error":{"kind","message","hint"}}. hint may be NULL. Returns the exit status. */
 int out_failure(const struct options *o, const struct err *err, const char *hint);
+/* The same for what no other words of the user's would have changed: a store that cannot be
+ * written, an index that cannot be read. Its status is 3 (125 for exec) whatever the errno. */
+int out_machine_failure(const struct options *o, const struct err *err, const char *hint);
+/* Their parts, for output that is an object already: the lines on standard error, and "error":{…}
+ * as a member. */
+void out_say_failure(const struct err *err, const char *hint);
+void out_put_error(
+	struct json_writer *w, const char *kind, const struct err *err, const char *hint);
 /* The word for an errno in that object: "usage", "not_found", "isolation" … */
 const char *out_failure_kind(int code);
 
@@ -42,7 +51,12 @@ char *out_line(const char *text);
  * for another reason than memory. */
 void out_json(struct buf *b);
 
-/* Writes out what is gathered for standard output; false when it could not be written. */
+/* Writes out what is gathered for standard output; false, with errno, when it could not be
+ * written. */
 bool out_finish(void);
+
+/* Who reads standard output has stopped reading (`hemra verify | head`): ends this process by
+ * SIGPIPE, without a word, as other programs end then. */
+_Noreturn void out_reader_gone(void);
 
 #endif

@@ -180,6 +180,10 @@ void report_print(const struct run_report *r, struct place *place)
 	/* out_finish() sees failure of all that is printed here */
 	print_cells(r, place);
 	print_reasons(r, place);
+	for (size_t i = 0; i < r->count; i++)
+		if (r->attempts[i].planted[0] != '\0')
+			(void)printf("look before you use git in the workspace; it would now obey: %s\n",
+				r->attempts[i].planted);
 	if (r->cancelled)
 		(void)puts("The run was cancelled.");
 	if (r->store == NULL)
@@ -207,6 +211,7 @@ static void json_attempt(const struct run_attempt *a, struct json_writer *w)
 	json_pair_string(w, "state", state_name(a->state));
 	json_pair_string(w, "outcome", done ? outcome_name(a->outcome) : NULL);
 	json_pair_string(w, "reason", *a->reason != '\0' ? a->reason : NULL);
+	json_pair_string(w, "planted", *a->planted != '\0' ? a->planted : NULL);
 	json_pair_bool(w, "graded", done && a->graded);
 	json_key(w, "score");
 	if (done && a->graded)

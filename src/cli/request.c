@@ -12,6 +12,8 @@
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 
+#define PLANS_MAX ((size_t)256 * 1024 * 1024)
+
 /* The layers below the flags. */
 static int read_layers(const char *path, struct settings *ret, struct err *err)
 {
@@ -95,7 +97,7 @@ int request_for_run(const struct options *o, const char *path, struct request *r
 
 	*ret = (struct request){0};
 	settings_init(&ret->run.settings);
-	ret->run.notice = print_notice;
+	ret->run.notice = o->quiet ? NULL : print_notice;
 	r = fill_for_run(o, path, ret, err);
 	if (r < 0)
 		request_done(ret);
@@ -171,6 +173,35 @@ int request_for_check(const struct options *o, const char *directory, const char
 	ret->run.file = "check";
 	ret->run.throw_away = o->settings.store == NULL;
 	return 0;
+}
+
+const char *request_hint(int code)
+{
+	switch (code) {
+	case EPERM:
+		return "hemra doctor says what holds here; --weaker NAME accepts a shortfall";
+	case ENOENT:
+	case EINVAL:
+		return NULL;
+	default:
+		return "hemra doctor looks at this machine and its store";
+	}
+}
+
+static bool plans_can_be_made(struct request *r)
+{
+	autodone(buf_done) struct buf unused = {.max = PLANS_MAX};
+	struct err err;
+
+	r->run.notice = NULL; /* all was said the first time */
+	return run_print_config(&r->run, &unused, &err) == 0;
+}
+
+int request_failure(const struct options *o, struct request *r, const struct err *err)
+{
+	if (plans_can_be_made(r))
+		return out_machine_failure(o, err, request_hint(EIO));
+	return out_failure(o, err, request_hint(err->code));
 }
 
 void request_done(struct request *r)

@@ -25,4 +25,10 @@ int request_for_check(const struct options *o, const char *directory, const char
 	struct request *ret, struct err *err);
 void request_done(struct request *r);
 
+/* After run_go() failed: as out_failure(), or as out_machine_failure() when it was not the
+ * operator's words and files: the plans, which is all that those decide, can be made. */
+int request_failure(const struct options *o, struct request *r, const struct err *err);
+/* What helps after an errno of reading files or of run_go(); NULL when the sentence says it all. */
+const char *request_hint(int code);
+
 #endif

@@ -122,7 +122,7 @@ int set_workspace(
 	if (stat(o->settings.workspace_source, &st) < 0)
 		return err_set(err, errno, "--%s '%s'", row->name, value);
 	if (!S_ISDIR(st.st_mode))
-		return err_set(err, ENOTDIR, "--%s '%s'", row->name, value);
+		return refuse_value(row, value, "it is not a directory", err);
 	return 0;
 }
 

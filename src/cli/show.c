@@ -81,9 +81,29 @@ static int read_events(struct place *p, struct events_source *source, bool follo
 	return r < 0 ? r : locked_wait(&reader, &job, err);
 }
 
+/* Ends the object that show_events() began, which then also holds what went wrong on the way. */
+static int end_events(const struct options *o, int result, const struct err *err)
+{
+	autodone(buf_done) struct buf out = {.max = 64 * 1024};
+	struct json_writer w;
+
+	(void)fputs("\n]", stdout); /* out_finish() sees failure, here and below */
+	if (result >= 0) {
+		(void)puts("}");
+		return EXIT_DONE;
+	}
+	out_say_failure(err, /* hint= */ NULL);
+	json_writer_init(&w, &out);
+	json_object_open(&w);
+	out_put_error(&w, out_failure_kind(err->code), err, /* hint= */ NULL);
+	json_object_close(&w);
+	(void)printf(",%s\n", buf_text(&out) + 1); /* its opening brace is there already */
+	return exit_of_error(o->verb, err->code);
+}
+
 int show_events(const struct options *o, struct place *p, const struct id *attempt)
 {
-	struct events_source source = {.attempt = attempt->text};
+	struct events_source source = {.flags = 0};
 	autoclose int fd = -1;
 	struct err err;
 	int r = show_open_events(p, attempt, &fd, &err);
@@ -95,7 +115,12 @@ int show_events(const struct options *o, struct place *p, const struct id *attem
 		source.flags = o->follow ? EVENTS_JSON : EVENTS_JSON | EVENTS_ARRAY;
 	else if (out_is_terminal())
 		source.flags = EVENTS_LOCAL;
+	if ((source.flags & EVENTS_ARRAY) != 0)
+		(void)printf("{\"attempt\":\"%s\",\"events\":[\n",
+			attempt->text); /* out_finish() sees failure */
 	r = read_events(p, &source, o->follow, &err);
+	if ((source.flags & EVENTS_ARRAY) != 0)
+		return end_events(o, r, &err);
 	return r < 0 ? out_failure(o, &err, /* hint= */ NULL) : EXIT_DONE;
 }
 
@@ -265,7 +290,7 @@ static int attempt_json(const struct options *o, struct place *p, const struct r
 
 int show_attempt(const struct options *o, struct place *p, const struct id *attempt)
 {
-	struct events_source source = {.attempt = attempt->text, .flags = EVENTS_NOTABLE};
+	struct events_source source = {.flags = EVENTS_NOTABLE};
 	autodone(row_done) struct row row = {0};
 	autoclose int fd = -1;
 	struct err err;

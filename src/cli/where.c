@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/out.h"
 #include "ground/base/own.h"
 
 /* $XDG_STATE_HOME/hemra/store; owned by the caller; NULL without a home. */
@@ -87,6 +88,12 @@ int where_store(const struct options *o, const char *said, char **ret, struct er
 		"no store: no .hemra here or above, and --store and $HEMRA_STORE name none");
 }
 
+/* Verbs that write nothing may look into another user's store. */
+static bool verb_only_reads(enum verb verb)
+{
+	return verb == VERB_RUNS || verb == VERB_SHOW || verb == VERB_EXPORT || verb == VERB_VERIFY;
+}
+
 int where_open(const struct options *o, struct place *ret, struct err *err)
 {
 	autofree char *path = NULL;
@@ -95,7 +102,7 @@ int where_open(const struct options *o, struct place *ret, struct err *err)
 	if (r < 0)
 		return r;
 	*ret = (struct place){0};
-	return store_open(path, 0, &ret->store, err);
+	return store_open(path, verb_only_reads(o->verb) ? STORE_READ : 0, &ret->store, err);
 }
 
 int where_index(struct place *p, bool write, struct err *err)
@@ -149,6 +156,13 @@ const char *where_hint(const struct place *p)
 	if (p->index == NULL)
 		return "hemra doctor --reindex builds the index anew";
 	return "hemra runs lists what is there";
+}
+
+int where_failure(const struct options *o, const struct place *p, const struct err *err)
+{
+	if (p->store != NULL && p->index == NULL)
+		return out_machine_failure(o, err, where_hint(p));
+	return out_failure(o, err, where_hint(p));
 }
 
 void where_short(struct place *p, const struct id *id, char out[WHERE_SHORT_SIZE])

@@ -30,8 +30,10 @@ int where_find(
 /* All of the above at once, the index for reading, the id being the first operand. */
 int where_open_find(const struct options *o, struct place *ret, struct id *ret_id, bool *ret_is_run,
 	struct err *err);
-/* What helps after one of these failed, by how far it came. */
+/* What helps after one of these failed, by how far it came; and out_failure() with it. An index that
+ * cannot be used is the machine's failure. */
 const char *where_hint(const struct place *p);
+int where_failure(const struct options *o, const struct place *p, const struct err *err);
 
 /* The shortest beginning that is unique in this store. */
 #define WHERE_SHORT_SIZE (ID_LENGTH + 1)

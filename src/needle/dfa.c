@@ -2,7 +2,7 @@
 /* Builds the automaton.
  *
  * How it works: words go into a trie whose edges carry symbols, and a symbol may stand for two
- * bytes (a hex letter in either case). One text can therefore stand at several nodes of the same
+ * bytes (a hex letter in either case, say). One text can therefore stand at several nodes of the same
  * depth, and a state is what Aho and Corasick's node is, made plural: the nodes that the longest
  * fitting suffix reaches (all at one depth), and the state of everything shorter (its fail state).
  * Its row is the fail state's row with the steps of its own nodes put over it. States are made in
@@ -21,6 +21,7 @@
 struct trie_node {
 	uint32_t edge, out; /* first of its list, 0 none: the lists begin with an unused item */
 	uint32_t depth;
+	uint32_t telling; /* name of a word that is given away here, and one more; 0 none */
 };
 
 struct trie_edge {
@@ -106,14 +107,27 @@ static uint32_t trie_step(struct dfa_maker *m, uint32_t node, uint16_t symbol)
 	return target;
 }
 
-int dfa_maker_add(struct dfa_maker *m, const uint16_t *symbols, unsigned count, uint32_t name)
+/* One more symbol of a word; 0 without memory. */
+static uint32_t add_symbol(
+	struct dfa_maker *m, uint32_t node, uint16_t symbol, const struct dfa_word *w)
+{
+	struct trie_node *stepped;
+
+	node = trie_step(m, node, symbol);
+	stepped = vec_at(&m->nodes, struct trie_node, node);
+	if (node != 0 && stepped->depth >= w->telling && stepped->telling == 0)
+		stepped->telling = w->name + 1;
+	return node;
+}
+
+int dfa_maker_add(struct dfa_maker *m, const struct dfa_word *w)
 {
 	uint32_t node = 0, out;
 	struct trie_out *added;
 
-	assert(count > 0 && count <= DFA_WORD_MAX);
-	for (unsigned i = 0; i < count; i++) {
-		node = trie_step(m, node, symbols[i]);
+	assert(w->count > 0 && w->count <= DFA_WORD_MAX);
+	for (unsigned i = 0; i < w->count; i++) {
+		node = add_symbol(m, node, w->symbols[i], w);
 		if (node == 0)
 			return -ENOMEM;
 	}
@@ -121,7 +135,7 @@ int dfa_maker_add(struct dfa_maker *m, const uint16_t *symbols, unsigned count, 
 	added = vec_add(&m->outs, sizeof(*added));
 	if (added == NULL)
 		return -ENOMEM;
-	*added = (struct trie_out){vec_at(&m->nodes, struct trie_node, node)->out, name};
+	*added = (struct trie_out){vec_at(&m->nodes, struct trie_node, node)->out, w->name};
 	vec_at(&m->nodes, struct trie_node, node)->out = out;
 	return 0;
 }
@@ -139,8 +153,9 @@ static void number_classes(struct dfa_maker *m)
 
 		if (m->class_of[byte] == 0)
 			m->class_of[byte] = (uint16_t)m->classes++;
-		if ((symbol & FORM_EITHER_CASE) != 0 && m->class_of[byte & ~0x20] == 0)
-			m->class_of[byte & ~0x20] = (uint16_t)m->classes++;
+		byte = form_other(symbol);
+		if (byte != 0 && m->class_of[byte] == 0)
+			m->class_of[byte] = (uint16_t)m->classes++;
 	}
 }
 
@@ -253,12 +268,11 @@ static int collect_pairs(struct dfa_maker *m, uint32_t state)
 
 		for (; e != 0; e = vec_at(&m->edges, struct trie_edge, e)->next) {
 			const struct trie_edge edge = *vec_at(&m->edges, struct trie_edge, e);
-			uint8_t byte = (uint8_t)edge.symbol;
+			uint8_t other = form_other(edge.symbol);
 
-			if (add_pair(m, byte, edge.target) < 0)
+			if (add_pair(m, (uint8_t)edge.symbol, edge.target) < 0)
 				return -ENOMEM;
-			if ((edge.symbol & FORM_EITHER_CASE) != 0 &&
-				add_pair(m, byte & ~0x20u, edge.target) < 0)
+			if (other != 0 && add_pair(m, other, edge.target) < 0)
 				return -ENOMEM;
 		}
 	}
@@ -349,11 +363,27 @@ static uint32_t number_states(struct dfa_maker *m, uint32_t *numbers, uint32_t *
 	return quiet;
 }
 
+/* What the state's own nodes give away; a shorter suffix may give away what they do not. */
+static struct dfa_telling telling_of(struct dfa_maker *m, const struct dfa *d,
+	const struct maker_state *s, const uint32_t *numbers)
+{
+	for (uint32_t i = 0; i < s->member_count; i++) {
+		uint32_t node = *vec_at(&m->members, uint32_t, s->members + i);
+		uint32_t telling = vec_at(&m->nodes, struct trie_node, node)->telling;
+
+		if (telling != 0)
+			return (struct dfa_telling){telling - 1, s->depth};
+	}
+	return s->depth > 0 ? d->telling[numbers[s->fail]] : (struct dfa_telling){DFA_NONE, 0};
+}
+
 static void fill_state(struct dfa_maker *m, struct dfa *d, uint32_t s, const uint32_t *numbers)
 {
 	uint32_t *row = d->next + (size_t)numbers[s] * d->classes;
+	const struct maker_state *state = vec_at(&m->states, struct maker_state, s);
 
-	d->depth[numbers[s]] = (uint8_t)vec_at(&m->states, struct maker_state, s)->depth;
+	d->depth[numbers[s]] = (uint8_t)state->depth;
+	d->telling[numbers[s]] = telling_of(m, d, state, numbers);
 	for (uint32_t c = 0; c < d->classes; c++)
 		row[c] = numbers[row_of(m, s)[c]] * d->classes;
 }
@@ -378,6 +408,12 @@ static void fill_outs(struct dfa_maker *m, struct dfa *d, const uint32_t *number
 	d->out_first[count - quiet] = used;
 }
 
+static bool is_complete(const struct dfa *d)
+{
+	return d->next != NULL && d->depth != NULL && d->telling != NULL && d->out_first != NULL &&
+	       d->out_link != NULL && d->outs != NULL;
+}
+
 static int finish(struct dfa_maker *m, struct dfa *d)
 {
 	uint32_t count = vec_count(&m->states, struct maker_state), quiet, out_count;
@@ -393,20 +429,17 @@ static int finish(struct dfa_maker *m, struct dfa *d)
 	d->accept_from = quiet * m->classes;
 	d->next = take_room((size_t)count * m->classes, sizeof(uint32_t), &d->next_bytes);
 	d->depth = take_room(count, 1, &d->depth_bytes);
+	d->telling = take_room(count, sizeof(*d->telling), &d->telling_bytes);
 	d->out_first = take_room(count - quiet + 1, sizeof(uint32_t), &d->first_bytes);
 	d->out_link = take_room(count - quiet, sizeof(uint32_t), &d->link_bytes);
 	d->outs = take_room(out_count, sizeof(uint32_t), &d->outs_bytes);
-	if (d->next != NULL && d->depth != NULL && d->out_first != NULL && d->out_link != NULL &&
-		d->outs != NULL) {
+	if (is_complete(d)) {
 		for (uint32_t s = 0; s < count; s++)
 			fill_state(m, d, s, numbers);
 		fill_outs(m, d, numbers, quiet);
 	}
 	vault_free(numbers, numbers_bytes);
-	return d->next == NULL || d->depth == NULL || d->out_first == NULL || d->out_link == NULL ||
-			       d->outs == NULL
-		       ? -ENOMEM
-		       : 0;
+	return is_complete(d) ? 0 : -ENOMEM;
 }
 
 int dfa_make(struct dfa_maker *m, struct dfa *d, struct err *err)
@@ -430,6 +463,7 @@ void dfa_done(struct dfa *d)
 {
 	vault_free(d->next, d->next_bytes);
 	vault_free(d->depth, d->depth_bytes);
+	vault_free(d->telling, d->telling_bytes);
 	vault_free(d->out_first, d->first_bytes);
 	vault_free(d->out_link, d->link_bytes);
 	vault_free(d->outs, d->outs_bytes);

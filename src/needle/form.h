@@ -6,17 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How a value may be spelled. A form is spelled unit by unit straight from the value, so that long
- * secrets do not have to be stored once per form.
+/* How a value may be encoded as a whole. (What may be written differently from character to
+ * character is decoded before, see decode.h.) A form is spelled unit by unit straight from the
+ * value, so that long secrets do not have to be stored once per form.
  *
- * A symbol is a byte, with FORM_EITHER_CASE when it is a hex letter that may also come in upper
- * case; the byte is then the lower-case one. */
-#define FORM_EITHER_CASE 0x100u
-#define FORM_UNIT_MAX    16 /* \\uXXXX\\uXXXX takes 14 */
+ * A symbol is a byte, and in its upper eight bits another byte that may stand in its place, 0 when
+ * there is none. */
+#define FORM_UNIT_MAX 3
 
-/* The spellings, in form.c's table; FORM_RAW is the value itself. */
-#define FORM_RAW 0u
-extern const unsigned form_kind_count;
+enum form_kind {
+	FORM_RAW,
+	FORM_BASE64, /* of three, by how many bytes of others come before, modulo 3 */
+	FORM_BASE64_BEHIND_ONE,
+	FORM_BASE64_BEHIND_TWO,
+	FORM_HEX,
+	FORM_HEX_SPACED, /* 73 6b */
+	FORM_HEX_COLONS, /* 73:6b */
+	FORM_KIND_COUNT,
+};
 
 /* Where in a spelling one stands. Holds no part of the value. */
 struct form_place {
@@ -24,15 +31,20 @@ struct form_place {
 	uint32_t sub; /* symbols of that unit already passed */
 };
 
-/* Can the value be spelled this way? (\uXXXX needs UTF-8.) */
-bool form_applies(unsigned kind, const uint8_t *value, size_t size);
-
 /* Spells the unit at *at and moves *at to the next one. Returns its symbols, 0 at the end. */
-unsigned form_spell(unsigned kind, const uint8_t *value, size_t size, uint32_t *at,
+unsigned form_spell(enum form_kind kind, const uint8_t *value, size_t size, uint32_t *at,
 	uint16_t unit[FORM_UNIT_MAX]);
 
-size_t form_size(unsigned kind, const uint8_t *value, size_t size);
-bool form_same(unsigned a, unsigned b, const uint8_t *value, size_t size);
+size_t form_size(enum form_kind kind, size_t size);
+bool form_same(enum form_kind a, enum form_kind b, const uint8_t *value, size_t size);
+
+/* Of letters, digits and + / - _ alone, so that line breaks may be taken out of it. */
+bool form_is_run(enum form_kind kind);
+
+/* So many symbols give away FORM_TELLING_BYTES of the value; so much has a place passed. */
+#define FORM_TELLING_BYTES 8
+unsigned form_telling_symbols(enum form_kind kind);
+bool form_is_telling(enum form_kind kind, const struct form_place *place);
 
 enum form_step {
 	FORM_DIFFERS,
@@ -41,7 +53,7 @@ enum form_step {
 };
 
 struct form_spelling {
-	unsigned kind;
+	enum form_kind kind;
 	const uint8_t *value; /* borrowed */
 	size_t size;          /* of the value */
 };
@@ -50,10 +62,20 @@ struct form_spelling {
 enum form_step form_follow(const struct form_spelling *s, struct form_place *place,
 	const uint8_t *bytes, size_t count, size_t *ret_used);
 
+static inline uint16_t form_symbol(uint8_t byte, uint8_t other)
+{
+	return (uint16_t)(byte | other << 8);
+}
+
+/* The byte that may stand in place of a symbol's own; 0: none. */
+static inline uint8_t form_other(uint16_t symbol)
+{
+	return (uint8_t)(symbol >> 8);
+}
+
 static inline bool form_fits(uint16_t symbol, uint8_t byte)
 {
-	return byte == (uint8_t)symbol ||
-	       ((symbol & FORM_EITHER_CASE) != 0 && (byte | 0x20) == (uint8_t)symbol);
+	return byte == (uint8_t)symbol || (byte == form_other(symbol) && byte != 0);
 }
 
 #endif

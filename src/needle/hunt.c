@@ -28,6 +28,11 @@ void hunt_done(struct hunt *h)
 	*h = (struct hunt){.n = h->n, .forgets = h->forgets};
 }
 
+static bool is_wanted(const struct hunt *h, uint32_t form)
+{
+	return !h->runs_only || form_is_run(needle_form(h->n, form)->kind);
+}
+
 static int add_trail(struct hunt *h, const struct trail *t)
 {
 	if (h->trail_count == h->trail_room) {
@@ -41,6 +46,19 @@ static int add_trail(struct hunt *h, const struct trail *t)
 	}
 	h->trails[h->trail_count++] = *t;
 	return 0;
+}
+
+int hunt_copy(struct hunt *h, const struct hunt *from)
+{
+	int r = 0;
+
+	h->state = from->state;
+	h->at = from->at;
+	h->work = from->work;
+	for (size_t i = 0; i < from->trail_count && r == 0; i++)
+		if (is_wanted(h, from->trails[i].form))
+			r = add_trail(h, &from->trails[i]);
+	return r;
 }
 
 static enum form_step follow(
@@ -114,7 +132,9 @@ static int meet_words(struct hunt *h, const uint8_t *bytes, size_t i, size_t siz
 	for (; word != DFA_NONE; word = d->out_link[word]) {
 		for (uint32_t o = d->out_first[word]; o < d->out_first[word + 1]; o++) {
 			struct match m;
-			int r = meet_anchor(h, d->outs[o], h->at + i, bytes + i, size - i, &m);
+			int r = is_wanted(h, d->outs[o]) ? meet_anchor(h, d->outs[o], h->at + i,
+								   bytes + i, size - i, &m)
+							 : 0;
 
 			if (r > 0)
 				r = sink.on_match(sink.context, &m);
@@ -213,4 +233,24 @@ uint64_t hunt_settled(const struct hunt *h)
 		if (h->trails[i].start < settled)
 			settled = h->trails[i].start;
 	return settled;
+}
+
+bool hunt_telling(const struct hunt *h, struct match *ret)
+{
+	struct dfa_telling telling = {DFA_NONE, 0};
+
+	*ret = (struct match){UINT64_MAX, h->at, 0};
+	if (h->n->secret_count > 0)
+		telling = h->n->dfa.telling[h->state / h->n->dfa.classes];
+	if (telling.name != DFA_NONE)
+		*ret = (struct match){
+			h->at - telling.depth, h->at, needle_form(h->n, telling.name)->secret};
+	for (size_t i = 0; i < h->trail_count; i++) {
+		const struct trail *t = &h->trails[i];
+		const struct form *f = needle_form(h->n, t->form);
+
+		if (t->start < ret->start && form_is_telling(f->kind, &t->place))
+			*ret = (struct match){t->start, h->at, f->secret};
+	}
+	return ret->start != UINT64_MAX;
 }

@@ -22,7 +22,7 @@
 
 struct form {
 	uint32_t secret;
-	uint32_t kind;
+	enum form_kind kind;
 	uint32_t size;            /* of the spelling */
 	uint32_t anchor;          /* symbols of it that the automaton finds */
 	struct form_place behind; /* the place after them */
@@ -56,6 +56,7 @@ struct hunt {
 	uint32_t state;
 	uint64_t at;          /* bytes fed */
 	uint64_t work;        /* comparisons paid for */
+	bool runs_only;       /* looks for forms that form_is_run() alone */
 	bool forgets;         /* nothing will follow: what is undecided at the end is no match */
 	struct trail *trails; /* owned; holds no part of a secret */
 	size_t trail_count, trail_room;
@@ -66,11 +67,15 @@ typedef int (*hunt_on_match)(void *context, const struct match *m);
 
 void hunt_init(struct hunt *h, const struct needle *n, bool forgets);
 void hunt_done(struct hunt *h);
+/* Makes an initialised, empty hunt stand where from stands. -ENOMEM. */
+int hunt_copy(struct hunt *h, const struct hunt *from);
 /* 0, what on_match returned, or -ENOMEM. */
 int hunt_feed(
 	struct hunt *h, const uint8_t *bytes, size_t size, hunt_on_match on_match, void *context);
 /* No match that is still to come begins before this offset. */
 uint64_t hunt_settled(const struct hunt *h);
+/* Do the bytes end in a beginning that gives a secret away? *ret is then the earliest, up to here. */
+bool hunt_telling(const struct hunt *h, struct match *ret);
 
 static inline const struct form *needle_form(const struct needle *n, uint32_t index)
 {

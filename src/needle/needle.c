@@ -75,7 +75,7 @@ static int keep_secrets(struct needle *n, const struct needle_secret *secrets, s
 	return 0;
 }
 
-static int add_form(struct needle *n, struct dfa_maker *m, uint32_t secret, uint32_t kind)
+static int add_form(struct needle *n, struct dfa_maker *m, uint32_t secret, enum form_kind kind)
 {
 	const uint8_t *value = n->values + n->starts[secret];
 	size_t size = n->starts[secret + 1] - n->starts[secret];
@@ -83,12 +83,13 @@ static int add_form(struct needle *n, struct dfa_maker *m, uint32_t secret, uint
 	uint16_t unit[FORM_UNIT_MAX], anchor[DFA_WORD_MAX];
 	uint32_t index = vec_count(&n->forms, struct form), at = 0;
 	struct form *f = vec_add(&n->forms, sizeof(*f));
+	struct dfa_word word;
 	int r;
 
 	if (f == NULL)
 		return -ENOMEM;
 	*f = (struct form){.secret = secret, .kind = kind};
-	f->size = (uint32_t)form_size(kind, value, size);
+	f->size = (uint32_t)form_size(kind, size);
 	while (count < anchor_max && count < f->size) {
 		unsigned symbols = form_spell(kind, value, size, &at, unit), used = 0;
 
@@ -102,13 +103,14 @@ static int add_form(struct needle *n, struct dfa_maker *m, uint32_t secret, uint
 	f->anchor = count;
 	if (f->size > n->longest)
 		n->longest = f->size;
-	r = dfa_maker_add(m, anchor, count, index);
+	word = (struct dfa_word){anchor, count, form_telling_symbols(kind), index};
+	r = dfa_maker_add(m, &word);
 	explicit_bzero(unit, sizeof(unit));
 	explicit_bzero(anchor, sizeof(anchor));
 	return r;
 }
 
-/* All spellings of one secret that differ from each other. */
+/* All forms of one secret that differ from each other. */
 static int add_forms(struct needle *n, struct dfa_maker *m, uint32_t secret)
 {
 	const uint8_t *value = n->values + n->starts[secret];
@@ -116,8 +118,8 @@ static int add_forms(struct needle *n, struct dfa_maker *m, uint32_t secret)
 	uint32_t first = vec_count(&n->forms, struct form);
 	int r = 0;
 
-	for (uint32_t kind = 0; kind < form_kind_count && r == 0; kind++) {
-		bool known = !form_applies(kind, value, size);
+	for (enum form_kind kind = FORM_RAW; kind < FORM_KIND_COUNT && r == 0; kind++) {
+		bool known = false;
 
 		for (uint32_t i = first; i < vec_count(&n->forms, struct form) && !known; i++)
 			known = form_same(kind, needle_form(n, i)->kind, value, size);
@@ -196,13 +198,13 @@ int needle_redact(
 	const struct needle *n, const void *bytes, size_t size, struct buf *out, uint64_t *counts)
 {
 	struct stretch s = {.bytes = bytes, .size = size, .settled = size, .final = true};
-	autodone(hunt_done) struct hunt h;
+	autodone(scan_done) struct scan scan;
 	autodone(redact_done) struct redact red;
 	int r;
 
-	hunt_init(&h, n, /* forgets= */ true);
+	scan_init(&scan, n, /* forgets= */ true);
 	redact_init(&red, n);
-	r = hunt_feed(&h, bytes, size, redact_add, &red);
+	r = scan_feed(&scan, bytes, size, redact_add, &red);
 	return r < 0 ? r : redact_write(&red, &s, out, counts);
 }
 
@@ -215,8 +217,8 @@ static int stop_at_first(void *context, const struct match *m)
 
 bool needle_occurs(const struct needle *n, const void *bytes, size_t size)
 {
-	autodone(hunt_done) struct hunt h;
+	autodone(scan_done) struct scan scan;
 
-	hunt_init(&h, n, /* forgets= */ true);
-	return hunt_feed(&h, bytes, size, stop_at_first, NULL) > 0;
+	scan_init(&scan, n, /* forgets= */ true);
+	return scan_feed(&scan, bytes, size, stop_at_first, NULL) > 0;
 }

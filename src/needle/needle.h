@@ -28,6 +28,7 @@ struct needle;
 #define NEEDLE_SECRET_MIN  8           /* bytes; shorter values match by chance and are refused */
 #define NEEDLE_SECRET_MAX  (16 * 1024) /* bytes */
 #define NEEDLE_SECRETS_MAX 256
+#define NEEDLE_HOLD_MAX    (256 * 1024) /* bytes that a stream holds back at most */
 
 struct needle_secret {
 	const char *name; /* borrowed, copied by needle_new; shown in [redacted:NAME] */
@@ -79,6 +80,7 @@ int needle_stream_write(
 	struct needle_stream *s, const void *bytes, size_t size, struct buf *out, uint64_t *counts);
 size_t needle_stream_held(const struct needle_stream *s); /* bytes held back */
 int needle_stream_flush(struct needle_stream *s, struct buf *out, uint64_t *counts);
+uint64_t needle_stream_splits(const struct needle_stream *s);
 
 /* Watches pieces that were recorded one by one (one event each) and tells when a secret lay across
  * their borders. Feed every piece in order; returns how many secrets were completed in this piece

@@ -96,13 +96,13 @@ int needle_redact_json(
 	const struct needle *n, const void *json, size_t size, struct buf *out, uint64_t *counts)
 {
 	struct stretch s = {.bytes = json, .size = size, .settled = size, .final = true};
-	autodone(hunt_done) struct hunt h;
+	autodone(scan_done) struct scan scan;
 	autodone(redact_done) struct redact red;
 	int r;
 
-	hunt_init(&h, n, /* forgets= */ true);
+	scan_init(&scan, n, /* forgets= */ true);
 	redact_init(&red, n);
-	r = hunt_feed(&h, json, size, redact_add, &red);
+	r = scan_feed(&scan, json, size, redact_add, &red);
 	if (r < 0)
 		return r;
 	if (red.count > 0 && !fit_regions(&red, json, size))

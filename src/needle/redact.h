@@ -2,7 +2,7 @@
 #ifndef NEEDLE_REDACT_H
 #define NEEDLE_REDACT_H
 
-#include "needle/hunt.h"
+#include "needle/scan.h"
 
 /* Matches become regions (overlapping and touching ones are one), regions become replacements. */
 

@@ -3,14 +3,7 @@
 
 #include "needle/unit.h"
 
-static int hex_value(uint8_t c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-		return (c | 0x20) - 'a' + 10;
-	return -1;
-}
+#include "needle/decode.h"
 
 /* How much of \uXXXX stands at p: 6 all of it (then *ret_code), fewer when the end cuts it, 0 when
  * something else stands there. */
@@ -26,9 +19,9 @@ static size_t u_escape(const uint8_t *p, size_t left, unsigned *ret_code)
 				return 0;
 			continue;
 		}
-		if (hex_value(p[i]) < 0)
+		if (decode_hex(p[i]) < 0)
 			return 0;
-		code = code << 4 | (unsigned)hex_value(p[i]);
+		code = code << 4 | (unsigned)decode_hex(p[i]);
 	}
 	*ret_code = code;
 	return 6;

@@ -191,7 +191,8 @@ static int check_arguments(const struct plan *p, struct err *err)
 {
 	int r = 0;
 
-	for (size_t i = 0; p->redact && p->harness.env != NULL && p->harness.env[i] != NULL && r == 0; i++)
+	for (size_t i = 0;
+		p->redact && p->harness.env != NULL && p->harness.env[i] != NULL && r == 0; i++)
 		r = check_command(p, p->harness.env[i], getenv(p->harness.env[i]), err);
 	for (size_t i = 0; p->redact && i < p->secret_count && r == 0; i++)
 		if (str_starts(p->secrets[i].reference, "env:"))

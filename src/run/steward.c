@@ -97,6 +97,8 @@ static void on_settled(struct entry *entry, const struct msg *m)
 		return;
 	(void)memcpy(&settled, e->incoming, sizeof(settled));
 	settled.reason[sizeof(settled.reason) - 1] = '\0';
+	settled.planted[sizeof(settled.planted) - 1] = '\0';
+	(void)memcpy(result->planted, settled.planted, sizeof(result->planted));
 	result->state = STATE_DONE;
 	result->outcome = (enum outcome)m->value[0];
 	(void)memcpy(result->reason, settled.reason, sizeof(result->reason));

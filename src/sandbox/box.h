@@ -63,6 +63,9 @@ struct box_lists {
 uint64_t box_claims(enum sandbox_kind kind, const struct box_spec *spec, struct box_lists *ret);
 void box_lists_done(struct box_lists *l);
 
+/* The part of path behind ancestor, "" when they are the same; NULL when it is not beneath it. */
+const char *box_path_beneath(const char *path, const char *ancestor);
+
 /* Every place beneath a mount of this spec, or beneath /usr, where a host path is seen. A path
  * that is not on the host, or that is itself a mount's source, has none. Owned by the caller,
  * NULL for none. */

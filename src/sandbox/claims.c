@@ -22,8 +22,7 @@
 
 static_assert(CLAIM_COUNT <= 64, "claims are bits of a word");
 
-/* The part of path behind ancestor ("" when they are the same), or NULL. */
-static const char *rest_of(const char *path, const char *ancestor)
+const char *box_path_beneath(const char *path, const char *ancestor)
 {
 	size_t n = strlen(ancestor);
 
@@ -36,7 +35,7 @@ static const char *rest_of(const char *path, const char *ancestor)
 static void add_inside(char ***v, const char *source, const char *target, const char *path)
 {
 	char *real = realpath(source, NULL);
-	const char *rest = real != NULL ? rest_of(path, real) : NULL;
+	const char *rest = real != NULL ? box_path_beneath(path, real) : NULL;
 
 	if (rest != NULL && rest[0] != '\0') {
 		char *inside = own_printf("%s%s", target, rest);
@@ -65,8 +64,8 @@ char **box_paths_inside(const struct box_spec *spec, const char *host_path)
 static bool is_mounted_at(const struct box_spec *spec, const char *path)
 {
 	for (size_t i = 0; i < spec->mount_count; i++)
-		if (rest_of(path, spec->mounts[i].target) != NULL ||
-			rest_of(spec->mounts[i].target, path) != NULL)
+		if (box_path_beneath(path, spec->mounts[i].target) != NULL ||
+			box_path_beneath(spec->mounts[i].target, path) != NULL)
 			return true;
 	return false;
 }

@@ -33,6 +33,7 @@ enum box_without {
 	BOX_WITHOUT_USER = 1 << 11, /* the command stays uid 0 of the namespace, pid 1 traceable */
 	BOX_WITHOUT_LIMITS = 1 << 12, /* no limit is set */
 	BOX_WITHOUT_GIT = 1 << 13,    /* git_protected is not honoured */
+	BOX_WITHOUT_PINS = 1 << 14,   /* the way to a protected path can be renamed */
 };
 
 /* What to build and run. Everything is borrowed for the call. */
@@ -44,13 +45,19 @@ struct box_spec {
 	const struct plan_mount *mounts; /* in order; targets are made; a source may be a file */
 	size_t mount_count;
 	/* Host paths, absolute, that must be absent, or read-only, in the box although a mount
-	 * is their ancestor; may be NULL. */
+	 * is their ancestor; may be NULL. What leads there from the mount, directories and links,
+	 * cannot be renamed, removed or replaced either; each such directory is a mount of its
+	 * own, so rename(2) and link(2) across its border give EXDEV in the box. */
 	char *const *covered;
 	char *const *readonly;
 	struct plan_limits limits;
-	unsigned weaker;    /* enum weaker */
-	bool git_protected; /* .git/config and hooks of writable mounts are read-only */
-	int stdio[3];       /* the box's ends of standard input, output, error; stay the caller's */
+	unsigned weaker; /* enum weaker */
+	/* What there is of .git/config, config.worktree, commondir, hooks, info/attributes, modules,
+	 * and of commondir, gitdir, config.worktree in .git/worktrees/ of writable mounts is
+	 * read-only, and .git cannot be replaced, be it a directory, a link or a file. What is not
+	 * there can be made: nothing is put on the host to prevent it. */
+	bool git_protected;
+	int stdio[3];    /* the box's ends of standard input, output, error; stay the caller's */
 	uid_t owner_uid; /* who on the host owns files that the box's user makes: sandbox_owner() */
 	gid_t owner_gid;
 	bool probe_only;  /* doctor: never go; argv may be NULL */

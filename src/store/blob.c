@@ -42,9 +42,13 @@ static void temporary(char *out, size_t size)
 
 int store_blob_open(struct store *s, int *ret_fd, struct err *err)
 {
-	autoclose int fd = openat(s->fd, "blobs", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	autoclose int fd = -1;
 	char name[64];
+	int r = store_may_write(s, err);
 
+	if (r < 0)
+		return r;
+	fd = openat(s->fd, "blobs", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
 		temporary(name, sizeof(name));
 		fd = openat(s->fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -79,15 +83,19 @@ static int give_name(struct store *s, int fd, const char *name, struct err *err)
 	return r;
 }
 
-/* The blob is there: say that it is wanted now. Another user's file cannot be touched, but replaced. */
+/* The blob is there: say that it is wanted now. Another user's file cannot be touched, but replaced, and
+ * so is what only stands in a blob's place. */
 static int renew(struct store *s, int fd, const char *name, struct err *err)
 {
 	char beside[64];
+	struct stat st;
+	bool good = fstatat(s->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+		    (uint64_t)st.st_size == fd_bytes(fd);
 	int r;
 
-	if (utimensat(s->fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0)
+	if (good && utimensat(s->fd, name, NULL, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
-	if (errno != EPERM && errno != EACCES)
+	if (good && errno != EPERM && errno != EACCES)
 		return err_set(err, errno, "renew '%s'", name);
 	temporary(beside, sizeof(beside));
 	r = fileat_copy(fd, s->fd, beside, 0444, err);
@@ -215,14 +223,11 @@ int store_blob_copy(struct store *s, int fd, uint64_t max_bytes, uint8_t ret_sha
 int store_blob_get(struct store *s, const uint8_t sha256[32], int *ret_fd, struct err *err)
 {
 	char name[BLOB_NAME_SIZE];
-	autoclose int fd = -1;
+	int r;
 
 	blob_name(sha256, name);
-	fd = openat(s->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return err_set(err, errno, "open '%s/%s'", s->path, name);
-	*ret_fd = take_fd(&fd);
-	return 0;
+	r = fileat_open(s->fd, name, O_RDONLY, ret_fd, err);
+	return r < 0 ? err_add_to(r, err, "store '%s'", s->path) : 0;
 }
 
 int store_sync_directories(struct store *s, struct err *err)

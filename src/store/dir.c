@@ -3,6 +3,7 @@
 
 #include "store/dir.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -107,6 +108,25 @@ static void read_id(int fd, char id[STORE_ID_SIZE])
 		(void)memcpy(id, text.data, STORE_ID_SIZE);
 }
 
+/* What root writes into another user's store is root's: its owner could neither read nor remove it. */
+static int check_owner(const char *path, int fd, unsigned flags, struct stat *st, struct err *err)
+{
+	if (fstat(fd, st) < 0)
+		return err_set(err, errno, "stat store '%s'", path);
+	if ((flags & STORE_READ) == 0 && st->st_uid != geteuid())
+		return err_say(err, EPERM,
+			"store '%s' belongs to user %u and you are user %u: what you write there its"
+			" owner could not use; become that user, or name a store of your own",
+			path, (unsigned)st->st_uid, (unsigned)geteuid());
+	return 0;
+}
+
+int store_may_write(const struct store *s, struct err *err)
+{
+	return s->reads_only ? err_say(err, EROFS, "store '%s' is open for reading only", s->path)
+			     : 0;
+}
+
 int store_open(const char *path, unsigned flags, struct store **ret, struct err *err)
 {
 	autofree char *full = absolute(path);
@@ -115,6 +135,7 @@ int store_open(const char *path, unsigned flags, struct store **ret, struct err 
 	struct stat st;
 	int r;
 
+	assert((flags & STORE_CREATE) == 0 || (flags & STORE_READ) == 0);
 	if (flags & STORE_CREATE) {
 		r = make_path(full, err);
 		if (r < 0)
@@ -123,8 +144,9 @@ int store_open(const char *path, unsigned flags, struct store **ret, struct err 
 	fd = open(full, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set(err, errno, "open store '%s'", full);
-	if (fstat(fd, &st) < 0)
-		return err_set(err, errno, "stat store '%s'", full);
+	r = check_owner(full, fd, flags, &st, err);
+	if (r < 0)
+		return r;
 	if (flags & STORE_CREATE) {
 		r = lay_out(fd, err);
 		if (r < 0)
@@ -139,6 +161,7 @@ int store_open(const char *path, unsigned flags, struct store **ret, struct err 
 		s->path = take_ptr(&full);
 	s->fd = take_fd(&fd);
 	s->loose = (st.st_mode & 077) != 0;
+	s->reads_only = (flags & STORE_READ) != 0;
 	read_id(s->fd, s->id);
 	*ret = s;
 	return 0;
@@ -210,7 +233,9 @@ int store_put_once(
 
 	if (!name_is_beneath(name))
 		return err_set(err, EINVAL, "write '%s' into the store", name);
-	r = make_parents(s->fd, name, err);
+	r = store_may_write(s, err);
+	if (r == 0)
+		r = make_parents(s->fd, name, err);
 	if (r == 0)
 		r = fileat_put_once(s->fd, name, bytes, size, 0444, err);
 	return r < 0 ? err_add_to(r, err, "store '%s'", s->path) : 0;
@@ -222,7 +247,9 @@ int store_put(struct store *s, const char *name, const void *bytes, size_t size,
 
 	if (!name_is_beneath(name))
 		return err_set(err, EINVAL, "write '%s' into the store", name);
-	r = make_parents(s->fd, name, err);
+	r = store_may_write(s, err);
+	if (r == 0)
+		r = make_parents(s->fd, name, err);
 	if (r == 0)
 		r = fileat_put(s->fd, name, bytes, size, 0600, err);
 	return r < 0 ? err_add_to(r, err, "store '%s'", s->path) : 0;
@@ -230,10 +257,13 @@ int store_put(struct store *s, const char *name, const void *bytes, size_t size,
 
 int store_lock(struct store *s, enum store_lock_kind kind, int *ret_fd, struct err *err)
 {
-	autoclose int fd = openat(s->fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	autoclose int fd = -1;
+	int r = store_may_write(s, err);
 
-	if (fd < 0)
-		return err_set(err, errno, "open '%s/lock'", s->path);
+	if (r == 0)
+		r = fileat_open(s->fd, "lock", O_RDWR | O_CREAT, &fd, err);
+	if (r < 0)
+		return err_add_to(r, err, "lock store '%s'", s->path);
 	while (flock(fd, kind == STORE_LOCK_SHARED ? LOCK_SH : LOCK_EX) < 0)
 		if (errno != EINTR)
 			return err_set(err, errno, "lock '%s/lock'", s->path);
@@ -255,13 +285,38 @@ bool events_name_parse(const char *name, struct id *ret)
 	return id_is_valid(ret->text);
 }
 
+/* Whether somebody holds a lock (flock) on this file. */
+static bool is_held(int dir, const char *name)
+{
+	autoclose int fd = -1;
+
+	/* the lock is given back when fd is closed, at once */
+	return fileat_open(dir, name, O_RDONLY, &fd, /* err= */ NULL) == 0 &&
+	       flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 bool events_are_held(int store_dir, const struct id *attempt)
 {
 	char name[EVENTS_NAME_SIZE];
-	autoclose int fd = -1;
 
 	events_name(attempt, name);
-	fd = openat(store_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	/* the lock is given back when fd is closed, at once */
-	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	return is_held(store_dir, name);
+}
+
+char **runs_living(int store_dir)
+{
+	autodone(strv_done) char **names = NULL;
+	char **living = own_alloc(sizeof(*living));
+
+	if (dirat_list(store_dir, "live", &names, /* err= */ NULL) < 0)
+		return living;
+	for (char **name = names; *name != NULL; name++) {
+		autofree char *path = own_printf("live/%s", *name);
+		autofree char *run = own_strndup(*name, ID_LENGTH);
+
+		if (str_ends(*name, ".run") && strlen(*name) == ID_LENGTH + 4 && id_is_valid(run) &&
+			is_held(store_dir, path))
+			strv_add(&living, run);
+	}
+	return living;
 }

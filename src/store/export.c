@@ -31,13 +31,27 @@ struct export
 	struct buf *record;
 };
 
-static int copy_file(struct store *s, const char *from, int to, const char *name, struct err *err)
-{
-	autoclose int fd = openat(s->fd, from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+/* A copy, and what its size must be. */
+struct copy {
+	const char *from, *to; /* relative to the store and to the export */
+	uint64_t bytes_min, bytes_max;
+};
 
-	if (fd < 0)
-		return err_set(err, errno, "open '%s/%s'", s->path, from);
-	return fileat_copy(fd, to, name, 0444, err);
+/* A file of another size than the record says is not worth copying, and might never end. */
+static int copy_file(struct export *e, const struct copy *c)
+{
+	autoclose int fd = -1;
+	uint64_t bytes;
+	int r = fileat_open(e->store->fd, c->from, O_RDONLY, &fd, e->err);
+
+	if (r < 0)
+		return err_add_to(r, e->err, "store '%s'", e->store->path);
+	bytes = fd_bytes(fd);
+	if (bytes < c->bytes_min || bytes > c->bytes_max)
+		return err_say(e->err, EBADMSG,
+			"'%s/%s' has not the size it was recorded with: hemra verify says what changed",
+			e->store->path, c->from);
+	return fileat_copy(fd, e->to, c->to, 0444, e->err);
 }
 
 /* The seal's line as it stands in seals.jsonl, byte for byte. */
@@ -46,12 +60,14 @@ static int find_seal(struct store *s, const struct id *attempt, struct buf *out,
 {
 	autodone(line_reader_done) struct line_reader reader;
 	struct json_doc doc;
-	autoclose int fd =
-		openat(s->fd, "seals.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	struct seal_line line;
+	autoclose int fd = -1;
 	struct str text;
+	int r = fileat_open(s->fd, "seals.jsonl", O_RDONLY, &fd, err);
 
 	line_reader_init(&reader, fd);
+	if (r < 0 && r != -ENOENT)
+		return r;
 	json_doc_init(&doc, /* nodes_max= */ 128, /* depth_max= */ 2);
 	while (fd >= 0 && line_reader_next(&reader, &text) == 1) {
 		if (seal_line_parse(&doc, text, &line) < 0 || line.kind != SEAL_ATTEMPT ||
@@ -81,7 +97,7 @@ static int export_blob(void *context, const struct index_artifact *a)
 	r = dirat_make(e->to, bucket, e->err);
 	if (r < 0 || fileat_exists(e->to, name))
 		return r;
-	return copy_file(e->store, name, e->to, name, e->err);
+	return copy_file(e, &(struct copy){name, name, a->bytes, a->bytes});
 }
 
 static int export_blobs(struct export *e, const struct id *attempt)
@@ -130,15 +146,15 @@ static int export_files(struct export *e, const struct id *attempt, const struct
 	int r;
 
 	events_name(attempt, name);
-	r = copy_file(e->store, name, e->to, "events.jsonl", e->err);
+	r = copy_file(e, &(struct copy){name, "events.jsonl", seal->bytes, seal->bytes});
 	if (r == 0 && seal->has_manifest) {
 		str_hex(seal->manifest, 32, hex);
 		(void)snprintf(name, sizeof(name), "manifests/%s.json", hex);
-		r = copy_file(e->store, name, e->to, "manifest.json", e->err);
+		r = copy_file(e, &(struct copy){name, "manifest.json", 1, STORE_FILE_MAX});
 	}
 	if (r == 0 && seal->has_run) {
 		(void)snprintf(name, sizeof(name), "runs/%s.json", seal->run.text);
-		r = copy_file(e->store, name, e->to, "run.json", e->err);
+		r = copy_file(e, &(struct copy){name, "run.json", 1, STORE_FILE_MAX});
 	}
 	str_hex(seal->key, 32, hex);
 	hex[64] = '\n';

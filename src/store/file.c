@@ -25,18 +25,42 @@ bool fileat_exists(int dir, const char *name)
 	return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
 }
 
-int fileat_read(int dir, const char *name, size_t max, struct buf *out, struct err *err)
+int fileat_open(int dir, const char *name, int flags, int *ret_fd, struct err *err)
 {
-	autoclose int fd = openat(dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	size_t start = out->len;
+	autoclose int fd =
+		openat(dir, name, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
 	struct stat st;
 
+	/* a link; a directory to be written; a socket, or a FIFO that nobody reads */
+	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+		return err_say(err, EINVAL, "'%s' is not a regular file", name);
 	if (fd < 0)
 		return err_set(err, errno, "open '%s'", name);
 	if (fstat(fd, &st) < 0)
 		return err_set(err, errno, "stat '%s'", name);
 	if (!S_ISREG(st.st_mode))
 		return err_say(err, EINVAL, "'%s' is not a regular file", name);
+	*ret_fd = take_fd(&fd);
+	return 0;
+}
+
+uint64_t fd_bytes(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+}
+
+int fileat_read(int dir, const char *name, size_t max, struct buf *out, struct err *err)
+{
+	size_t start = out->len;
+	autoclose int fd = -1;
+	int r = fileat_open(dir, name, O_RDONLY, &fd, err);
+
+	if (r < 0)
+		return r;
+	if (fd_bytes(fd) > max)
+		return err_set(err, EMSGSIZE, "read '%s'", name);
 	for (;;) {
 		char *room = buf_room(out, 16384);
 		ssize_t n;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's database: opening, schema, migrations, transactions.
+/* The index's database: opening, statements, transactions.
  *
  * How it works: rows are only ever inserted; triggers abort anything else. What changes with time is
  * a row of its own: a state is a transition, the end of an attempt an outcome, its removal a
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,56 +21,10 @@
 #include "ground/base/own.h"
 #include "store/index_db.h"
 
-#define APPLICATION_ID 1751477618 /* "hemr" */
-#define BUSY_MS        5000
+#define BUSY_MS 5000
 
-#define APPEND_ONLY(table)                                                                         \
-	"CREATE TRIGGER " table "_no_update BEFORE UPDATE ON " table                               \
-	" BEGIN SELECT RAISE(ABORT, '" table " is append-only'); END;"                             \
-	"CREATE TRIGGER " table "_no_delete BEFORE DELETE ON " table                               \
-	" BEGIN SELECT RAISE(ABORT, '" table " is append-only'); END;"
-
-/* clang-format 14 sets calls without semicolons otherwise at each run. */
-/* clang-format off */
-#define TRIGGERS                                                                                   \
-	APPEND_ONLY("runs")                                                                        \
-	APPEND_ONLY("attempts")                                                                    \
-	APPEND_ONLY("attempt_transitions")                                                         \
-	APPEND_ONLY("artifacts")                                                                   \
-	APPEND_ONLY("outcomes")                                                                    \
-	APPEND_ONLY("scores")                                                                      \
-	APPEND_ONLY("tombstones")
-/* clang-format on */
-
-static const char *const tables[] = {
-	"scores", "outcomes", "artifacts", "attempt_transitions", "tombstones", "attempts", "runs"};
-
-/* migrations[n] leads from user_version n to n + 1. */
-static const char *const migrations[] = {
-	"CREATE TABLE runs (run TEXT PRIMARY KEY, created INTEGER NOT NULL, file TEXT NOT NULL)"
-	" STRICT, WITHOUT ROWID;"
-	"CREATE TABLE attempts (attempt TEXT PRIMARY KEY, run TEXT NOT NULL, number INTEGER NOT NULL,"
-	" of INTEGER NOT NULL, harness TEXT NOT NULL, task TEXT NOT NULL, manifest TEXT NOT NULL,"
-	" sandbox TEXT NOT NULL, weaker INTEGER NOT NULL, planned INTEGER NOT NULL)"
-	" STRICT, WITHOUT ROWID;"
-	"CREATE INDEX attempts_by_run ON attempts (run, attempt);"
-	"CREATE TABLE attempt_transitions (n INTEGER PRIMARY KEY,"
-	" attempt TEXT NOT NULL REFERENCES attempts, state TEXT NOT NULL, at INTEGER NOT NULL,"
-	" UNIQUE (attempt, state)) STRICT;"
-	"CREATE TABLE artifacts (n INTEGER PRIMARY KEY, attempt TEXT NOT NULL REFERENCES attempts,"
-	" path TEXT NOT NULL, role TEXT NOT NULL, bytes INTEGER NOT NULL, sha256 BLOB NOT NULL,"
-	" raw_sha256 BLOB NOT NULL, declared INTEGER NOT NULL) STRICT;"
-	"CREATE INDEX artifacts_by_attempt ON artifacts (attempt, path);"
-	"CREATE TABLE outcomes (attempt TEXT PRIMARY KEY REFERENCES attempts, outcome TEXT NOT NULL,"
-	" reason TEXT NOT NULL, settled INTEGER NOT NULL, duration_ms INTEGER NOT NULL,"
-	" weaker INTEGER NOT NULL, input INTEGER, output INTEGER, cache_read INTEGER,"
-	" cache_write INTEGER, reasoning INTEGER, cost_usd REAL, events INTEGER NOT NULL,"
-	" event_bytes INTEGER NOT NULL, artifact_bytes INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
-	"CREATE TABLE scores (attempt TEXT NOT NULL REFERENCES attempts, name TEXT NOT NULL,"
-	" value REAL NOT NULL, PRIMARY KEY (attempt, name)) STRICT, WITHOUT ROWID;"
-	"CREATE TABLE tombstones (attempt TEXT PRIMARY KEY REFERENCES attempts, at INTEGER NOT NULL,"
-	" why TEXT NOT NULL) STRICT, WITHOUT ROWID;" TRIGGERS,
-};
+const char *const index_files[INDEX_FILES] = {
+	"index.sqlite-wal", "index.sqlite-shm", "index.sqlite-journal", "index.sqlite"};
 
 #define IDS "(SELECT run AS id, 1 AS is_run FROM runs UNION ALL SELECT attempt, 0 FROM attempts)"
 
@@ -174,63 +129,8 @@ int index_run_statement(struct index *x, enum index_statement which, struct err 
 	return r;
 }
 
-static int user_version(struct index *x, int *ret, struct err *err)
-{
-	sqlite3_stmt *statement;
-	int code = sqlite3_prepare_v2(x->db, "PRAGMA user_version", -1, &statement, NULL);
-
-	if (code != SQLITE_OK)
-		return index_error(x, code, "read", err);
-	code = sqlite3_step(statement);
-	if (code == SQLITE_ROW)
-		*ret = sqlite3_column_int(statement, 0);
-	(void)sqlite3_finalize(statement); /* repeats the error of the step */
-	return code == SQLITE_ROW ? 0 : index_error(x, code, "read", err);
-}
-
-static int migrate_inside(struct index *x, struct err *err)
-{
-	int version, r = user_version(x, &version, err);
-	char sql[96];
-
-	while (r == 0 && version < (int)array_count(migrations)) {
-		r = index_exec(x, migrations[version], err);
-		version++;
-	}
-	if (r < 0)
-		return r;
-	(void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d",
-		APPLICATION_ID, version);
-	return index_exec(x, sql, err);
-}
-
-static int check_version(struct index *x, bool write, struct err *err)
-{
-	int version = 0, r = user_version(x, &version, err);
-
-	if (r < 0)
-		return r;
-	if (version > (int)array_count(migrations))
-		return err_say(err, ENOTSUP,
-			"'%s/index.sqlite' was made by a newer hemra (version %d)", x->store->path,
-			version);
-	if (version == (int)array_count(migrations))
-		return 0;
-	if (!write)
-		return err_say(
-			err, ENODATA, "'%s/index.sqlite' is older than this hemra", x->store->path);
-	r = index_run_statement(x, INDEX_BEGIN, err);
-	if (r < 0)
-		return r;
-	r = migrate_inside(x, err);
-	if (r == 0)
-		return index_run_statement(x, INDEX_COMMIT, err);
-	(void)index_run_statement(x, INDEX_ROLLBACK, NULL); /* the first error is the one to tell */
-	return r;
-}
-
 /* Changing to WAL asks for the file alone and does not always wait for it: two first openers may meet. */
-static int set_wal(struct index *x, struct err *err)
+int index_set_wal(struct index *x, struct err *err)
 {
 	const struct timespec pause = {.tv_nsec = 5000000};
 	struct mono end = mono_add_ms(mono_now(), BUSY_MS);
@@ -245,24 +145,31 @@ static int set_wal(struct index *x, struct err *err)
 	return code != SQLITE_OK ? index_error(x, code, "open", err) : 0;
 }
 
-static int configure(struct index *x, bool write, struct err *err)
+void index_configure(struct index *x)
 {
-	int r = 0;
-
 	(void)sqlite3_extended_result_codes(x->db, 0); /* these cannot fail on an open database */
 	(void)sqlite3_busy_timeout(x->db, BUSY_MS);
 	(void)sqlite3_db_config(x->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
 	(void)sqlite3_db_config(x->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 	(void)sqlite3_db_config(x->db, SQLITE_DBCONFIG_ENABLE_FKEY, 1, NULL);
-	if (write) {
-		r = set_wal(x, err);
+}
+
+/* Nothing is written, and nothing but the schema read, before the schema is known to be hemra's. */
+static int configure(struct index *x, enum index_mode mode, struct err *err)
+{
+	int r;
+
+	index_configure(x);
+	r = index_exec(x, "PRAGMA cell_size_check = ON", err);
+	if (r == 0)
+		r = index_schema_check(x, mode, err);
+	if (r == 0 && mode == INDEX_WRITE) {
+		r = index_set_wal(x, err);
 		if (r == 0)
 			r = index_exec(x, "PRAGMA synchronous = NORMAL", err);
+		if (r == 0)
+			r = index_schema_migrate(x, err);
 	}
-	if (r == 0)
-		r = index_exec(x, "PRAGMA cell_size_check = ON", err);
-	if (r == 0)
-		r = check_version(x, write, err);
 	return r;
 }
 
@@ -285,39 +192,92 @@ static int open_immutable(struct index *x, const char *path)
 		SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
 }
 
-static int open_database(struct index *x, bool write, struct err *err)
+/* SQLite would wait for the other end of a FIFO, and follow a link. */
+static int check_files(const struct index *x, struct err *err)
+{
+	for (size_t i = 0; i < INDEX_FILES; i++) {
+		struct stat st;
+
+		if (fstatat(x->store->fd, index_files[i], &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			!S_ISREG(st.st_mode))
+			return err_say(err, EINVAL,
+				"'%s/%s' is not a regular file: hemra doctor --reindex makes the index anew",
+				x->store->path, index_files[i]);
+	}
+	return 0;
+}
+
+int index_make_file(struct store *s, struct err *err)
+{
+	/* only where there was none: closing a second descriptor of a database that this process has open
+	 * would drop its locks */
+	int fd = openat(
+		s->fd, "index.sqlite", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	if (fd < 0)
+		return errno == EEXIST ? 0 : err_set(err, errno, "make '%s/index.sqlite'", s->path);
+	(void)close(fd); /* empty */
+	return 0;
+}
+
+static int open_database(struct index *x, enum index_mode mode, struct err *err)
 {
 	autofree char *path = own_printf("%s/index.sqlite", x->store->path);
-	int code;
+	int flags = mode == INDEX_WRITE ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
+	int code, r = check_files(x, err);
 
-	if (write && access(path, F_OK) < 0) {
-		/* only where there was none: closing a second descriptor of a database that this process
-		 * has open would drop its locks */
-		int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-
-		if (fd >= 0)
-			(void)close(fd); /* empty */
-	}
-	code = sqlite3_open_v2(path, &x->db,
-		(write ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX, NULL);
+	if (r == 0 && mode == INDEX_WRITE)
+		r = store_may_write(x->store, err);
+	if (r == 0 && mode == INDEX_WRITE)
+		r = index_make_file(x->store, err);
+	if (r < 0)
+		return r;
+	code = sqlite3_open_v2(path, &x->db, flags | SQLITE_OPEN_NOMUTEX, NULL);
 	if (code != SQLITE_OK)
 		return index_error(x, code, "open", err);
-	code = configure(x, write, err);
-	if (code != -ENOENT || write)
-		return code;
+	r = configure(x, mode, err);
+	if (r != -ENOENT || mode == INDEX_WRITE)
+		return r;
 	(void)sqlite3_close(x->db); /* nothing is prepared */
 	x->db = NULL;
 	code = open_immutable(x, path);
-	return code != SQLITE_OK ? index_error(x, code, "open", err) : configure(x, write, err);
+	return code != SQLITE_OK ? index_error(x, code, "open", err) : configure(x, mode, err);
 }
 
-int index_open(struct store *s, bool write, struct index **ret, struct err *err)
+int index_open_mode(struct store *s, enum index_mode mode, struct index **ret, struct err *err)
 {
 	struct index *x = own_alloc(sizeof(*x));
 	int r;
 
 	x->store = s;
-	r = open_database(x, write, err);
+	r = open_database(x, mode, err);
+	if (r < 0) {
+		index_close(x);
+		return r;
+	}
+	*ret = x;
+	return 0;
+}
+
+int index_open(struct store *s, bool write, struct index **ret, struct err *err)
+{
+	return index_open_mode(s, write ? INDEX_WRITE : INDEX_READ, ret, err);
+}
+
+int index_open_private(struct store *s, struct index **ret, struct err *err)
+{
+	struct index *x = own_alloc(sizeof(*x));
+	int code, r;
+
+	x->store = s;
+	code = sqlite3_open_v2(":memory:", &x->db,
+		SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+	if (code != SQLITE_OK) {
+		r = index_error(x, code, "put together", err);
+	} else {
+		index_configure(x);
+		r = index_schema_migrate(x, err);
+	}
 	if (r < 0) {
 		index_close(x);
 		return r;
@@ -349,7 +309,7 @@ static int take_check(void *context, int columns, char **values, char **names)
 int index_check(struct index *x, struct err *err)
 {
 	char said[128] = "";
-	int code = sqlite3_exec(x->db, "PRAGMA quick_check(1)", take_check, said, NULL);
+	int code = sqlite3_exec(x->db, "PRAGMA integrity_check(1)", take_check, said, NULL);
 
 	if (code != SQLITE_OK)
 		return index_error(x, code, "check", err);
@@ -357,19 +317,4 @@ int index_check(struct index *x, struct err *err)
 		return err_say(
 			err, EBADMSG, "'%s/index.sqlite' is damaged: %s", x->store->path, said);
 	return 0;
-}
-
-int index_clear(struct index *x, struct err *err)
-{
-	char sql[192];
-	int r = 0;
-
-	for (size_t i = 0; i < array_count(tables) && r == 0; i++) {
-		(void)snprintf(sql, sizeof(sql),
-			"DROP TRIGGER IF EXISTS %s_no_update;"
-			"DROP TRIGGER IF EXISTS %s_no_delete; DELETE FROM %s",
-			tables[i], tables[i], tables[i]);
-		r = index_exec(x, sql, err);
-	}
-	return r < 0 ? r : index_exec(x, TRIGGERS, err);
 }

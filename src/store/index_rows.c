@@ -26,6 +26,33 @@
 	" LEFT JOIN scores s ON s.attempt = a.attempt AND s.name = 'reward'"                       \
 	" GROUP BY r.run ORDER BY r.run DESC"
 
+#define OPEN_ROWS                                                                                  \
+	ATTEMPT_ROWS " WHERE a.attempt IN (SELECT attempt FROM unsettled) ORDER BY a.attempt"
+
+/* What no record stands for: what hangs on nothing, what readers would cut short or take for another
+ * value, and a list of open attempts that is not what the rows say. */
+#define OPEN_ATTEMPTS                                                                              \
+	"SELECT attempt FROM attempts EXCEPT SELECT attempt FROM outcomes"                         \
+	" EXCEPT SELECT attempt FROM tombstones"
+#define BEYOND(column) column " NOT BETWEEN 0 AND 4294967295"
+#define ODD_ROWS                                                                                                                \
+	"SELECT attempt, 'score' FROM scores"                                                                                   \
+	" WHERE name <> 'reward' OR attempt NOT IN (SELECT attempt FROM outcomes)"                                              \
+	" UNION ALL SELECT attempt, 'outcome' FROM outcomes"                                                                    \
+	" WHERE attempt NOT IN (SELECT attempt FROM attempts) OR settled = 0"                                                   \
+	" OR min(ifnull(input, 0), ifnull(output, 0), ifnull(cache_read, 0),"                                                   \
+	" ifnull(cache_write, 0), ifnull(reasoning, 0), ifnull(cost_usd, 0)) < 0"                                               \
+	" OR " BEYOND(                                                                                                          \
+		"weaker") " UNION ALL SELECT attempt, 'attempt' FROM attempts"                                                  \
+			  " WHERE " BEYOND("number") " OR " BEYOND("of") " OR " BEYOND(                                         \
+				  "weaker") " UNION ALL SELECT attempt, 'artifact' FROM artifacts WHERE declared NOT IN (0, 1)" \
+					    " UNION ALL SELECT attempt, 'listed as open' FROM"                                  \
+					    " (SELECT attempt FROM unsettled EXCEPT SELECT attempt FROM (" OPEN_ATTEMPTS        \
+					    "))"                                                                                \
+					    " UNION ALL SELECT attempt, 'not listed as open' FROM"                              \
+					    " (SELECT attempt FROM (" OPEN_ATTEMPTS                                             \
+					    ") EXCEPT SELECT attempt FROM unsettled)"
+
 static void finalize(sqlite3_stmt **s)
 {
 	(void)sqlite3_finalize(*s); /* repeats an error that was told */
@@ -38,11 +65,14 @@ static int prepare(struct index *x, const char *sql, sqlite3_stmt **ret, struct 
 	return code != SQLITE_OK ? index_error(x, code, "read", err) : 0;
 }
 
+/* A NUL would hide what stands behind it. */
 static const char *text_of(sqlite3_stmt *s, int column)
 {
-	const unsigned char *text = sqlite3_column_text(s, column);
+	const char *text = (const char *)sqlite3_column_text(s, column);
 
-	return text != NULL ? (const char *)text : "";
+	if (text == NULL)
+		return "";
+	return strlen(text) == (size_t)sqlite3_column_bytes(s, column) ? text : "(holds a NUL)";
 }
 
 static void id_of(sqlite3_stmt *s, int column, struct id *ret)
@@ -149,6 +179,15 @@ int index_each_attempt(
 	return each(x, s, call_attempt, &call, err);
 }
 
+int index_each_open(struct index *x, index_attempt_fn *fn, void *context, struct err *err)
+{
+	struct attempt_call call = {fn, context, 0};
+	autodone(finalize) sqlite3_stmt *s = NULL;
+	int r = prepare(x, OPEN_ROWS, &s, err);
+
+	return r < 0 ? r : each(x, s, call_attempt, &call, err);
+}
+
 int index_get_attempt(struct index *x, const struct id *attempt, index_attempt_fn *fn,
 	void *context, struct err *err)
 {
@@ -241,9 +280,14 @@ int index_each_artifact(struct index *x, const struct id *attempt, index_artifac
 }
 
 /* The index's own rows, in the shape that deriving gives. */
+struct emission {
+	const struct index_sink *sink;
+	index_odd_fn *odd;
+};
+
 static int emit_run(void *context, sqlite3_stmt *s)
 {
-	const struct index_sink *sink = context;
+	const struct index_sink *sink = ((const struct emission *)context)->sink;
 	struct id run;
 
 	id_of(s, 0, &run);
@@ -253,11 +297,19 @@ static int emit_run(void *context, sqlite3_stmt *s)
 
 static int emit_attempt(void *context, sqlite3_stmt *s)
 {
-	const struct index_sink *sink = context;
+	const struct emission *e = context;
+	const struct index_sink *sink = e->sink;
 	struct index_attempt a;
+	enum outcome unused;
 	int r;
 
 	attempt_of(s, &a);
+	if (sqlite3_column_type(s, 11) != SQLITE_NULL &&
+		outcome_parse(text_of(s, 11), &unused) < 0) {
+		r = e->odd(sink->context, a.attempt.text, "outcome");
+		if (r != 0)
+			return r;
+	}
 	if (a.state == STATE_DONE && a.settled.us != 0) {
 		r = sink->settled(sink->context, &a);
 		if (r != 0)
@@ -269,20 +321,21 @@ static int emit_attempt(void *context, sqlite3_stmt *s)
 
 static int emit_state(void *context, sqlite3_stmt *s)
 {
-	const struct index_sink *sink = context;
+	const struct emission *e = context;
+	const struct index_sink *sink = e->sink;
 	struct id attempt;
 	enum state state;
 
 	id_of(s, 0, &attempt);
 	if (state_parse(text_of(s, 1), &state) < 0)
-		return 0; /* a word this hemra does not know cannot be derived either: it shows as missing */
+		return e->odd(sink->context, attempt.text, "state");
 	return sink->state(
 		sink->context, &attempt, state, (struct wall){sqlite3_column_int64(s, 2)});
 }
 
 static int emit_removed(void *context, sqlite3_stmt *s)
 {
-	const struct index_sink *sink = context;
+	const struct index_sink *sink = ((const struct emission *)context)->sink;
 	struct id attempt;
 
 	id_of(s, 0, &attempt);
@@ -290,17 +343,25 @@ static int emit_removed(void *context, sqlite3_stmt *s)
 		sink->context, &attempt, (struct wall){sqlite3_column_int64(s, 1)}, text_of(s, 2));
 }
 
+static int emit_odd(void *context, sqlite3_stmt *s)
+{
+	const struct emission *e = context;
+
+	return e->odd(e->sink->context, text_of(s, 0), text_of(s, 1));
+}
+
 static int emit(struct index *x, const char *sql, int (*fn)(void *context, sqlite3_stmt *s),
-	const struct index_sink *sink, struct err *err)
+	struct emission *e, struct err *err)
 {
 	autodone(finalize) sqlite3_stmt *s = NULL;
 	int r = prepare(x, sql, &s, err);
 
-	return r < 0 ? r : each(x, s, fn, (void *)(uintptr_t)sink, err);
+	return r < 0 ? r : each(x, s, fn, e, err);
 }
 
-int index_emit(struct index *x, const struct index_sink *sink, struct err *err)
+int index_emit(struct index *x, const struct index_sink *sink, index_odd_fn *odd, struct err *err)
 {
+	struct emission e = {sink, odd};
 	struct artifact_call artifact = {sink->artifact, sink->context};
 	autodone(finalize) sqlite3_stmt *s = NULL;
 	int r;
@@ -309,18 +370,20 @@ int index_emit(struct index *x, const struct index_sink *sink, struct err *err)
 	r = index_exec(x, "BEGIN", err);
 	if (r < 0)
 		return r;
-	r = emit(x, "SELECT run, created, file FROM runs", emit_run, sink, err);
+	r = emit(x, "SELECT run, created, file FROM runs", emit_run, &e, err);
 	if (r == 0)
-		r = emit(x, ATTEMPT_ROWS, emit_attempt, sink, err);
+		r = emit(x, ATTEMPT_ROWS, emit_attempt, &e, err);
 	if (r == 0)
-		r = emit(x, "SELECT attempt, state, at FROM attempt_transitions", emit_state, sink,
+		r = emit(x, "SELECT attempt, state, at FROM attempt_transitions", emit_state, &e,
 			err);
 	if (r == 0)
 		r = prepare(x, ARTIFACT_ROWS, &s, err);
 	if (r == 0)
 		r = each(x, s, call_artifact, &artifact, err);
 	if (r == 0)
-		r = emit(x, "SELECT attempt, at, why FROM tombstones", emit_removed, sink, err);
+		r = emit(x, "SELECT attempt, at, why FROM tombstones", emit_removed, &e, err);
+	if (r == 0)
+		r = emit(x, ODD_ROWS, emit_odd, &e, err);
 	(void)sqlite3_reset(s);              /* repeats an error that was told; accepts NULL */
 	(void)index_exec(x, "COMMIT", NULL); /* nothing was written */
 	return r;

@@ -26,6 +26,7 @@ void line_reader_done(struct line_reader *r)
 /* 1 when bytes came, 0 at the end. */
 static int read_more(struct line_reader *r)
 {
+	size_t wanted = READ_BYTES;
 	char *room;
 	ssize_t n;
 
@@ -33,11 +34,13 @@ static int read_more(struct line_reader *r)
 	r->at = 0;
 	if (r->buf.len > LINE_BYTES_MAX)
 		return -EMSGSIZE;
+	if (r->limit > 0 && r->limit < r->read + wanted)
+		wanted = r->limit > r->read ? (size_t)(r->limit - r->read) : 0;
 	room = buf_room(&r->buf, READ_BYTES);
 	if (room == NULL)
 		return r->buf.status;
 	do
-		n = pread(r->fd, room, READ_BYTES, (off_t)r->read);
+		n = pread(r->fd, room, wanted, (off_t)r->read);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
@@ -159,18 +162,24 @@ bool event_line_is_trusted(const struct event_line *l)
 	return !str_is(l->src, "harness") && !str_is(l->src, "stderr");
 }
 
-/* Inside a JSON string every quote has a backslash before it, so `"key":"` only ever matches a key. */
-static const char *value_of(struct str data, const char *key, size_t size)
+/* Inside a JSON string every quote has a backslash before it, so `"key":` only ever matches a key. */
+static const char *behind_key(struct str data, const char *key, const char *quote)
 {
 	char mark[64];
-	int n = snprintf(mark, sizeof(mark), "\"%s\":\"", key);
+	int n = snprintf(mark, sizeof(mark), "\"%s\":%s", key, quote);
 	const char *at;
 
 	assert(n > 0 && (size_t)n < sizeof(mark)); /* keys are ours */
 	at = memmem(data.p, data.n, mark, (size_t)n);
+	return at != NULL ? at + n : NULL;
+}
+
+static const char *value_of(struct str data, const char *key, size_t size)
+{
+	const char *at = behind_key(data, key, "\"");
+
 	if (at == NULL)
 		return NULL;
-	at += n;
 	if ((size_t)(data.p + data.n - at) <= size || at[size] != '"')
 		return NULL;
 	return at;
@@ -197,6 +206,14 @@ bool data_id(struct str data, const char *key, struct id *ret)
 	(void)memcpy(ret->text, at, ID_LENGTH);
 	ret->text[ID_LENGTH] = '\0';
 	return id_is_valid(ret->text);
+}
+
+bool data_number(struct str data, const char *key, uint64_t *ret)
+{
+	const char *at = behind_key(data, key, "");
+	struct str rest = {at, at != NULL ? (size_t)(data.p + data.n - at) : 0};
+
+	return at != NULL && skip_number(&rest, ret);
 }
 
 void chain_start(const struct id *attempt, const uint8_t manifest[32], uint8_t ret[32])

@@ -24,6 +24,7 @@ struct line_reader {
 	uint64_t offset; /* in the file: the next line */
 	uint64_t read;   /* bytes read from the file */
 	uint64_t torn;   /* at the end: bytes behind the last newline */
+	uint64_t limit;  /* where the file is taken to end, 0 for its own end */
 };
 
 void line_reader_init(struct line_reader *r, int fd);
@@ -48,6 +49,8 @@ bool event_line_is_trusted(const struct event_line *l); /* hemra's own words, no
 /* The first 64 lower-case hex digits that follow `"key":"` in an object that hemra wrote. */
 bool data_digest(struct str data, const char *key, uint8_t ret[32]);
 bool data_id(struct str data, const char *key, struct id *ret);
+/* The digits that follow `"key":`. */
+bool data_number(struct str data, const char *key, uint64_t *ret);
 
 /* The chain. */
 void chain_start(const struct id *attempt, const uint8_t manifest[32], uint8_t ret[32]);

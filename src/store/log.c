@@ -95,7 +95,10 @@ int event_log_create(struct store *s, const struct id *attempt, const uint8_t ma
 	autoclose int fd = -1, dir_fd = -1;
 	char name[EVENTS_NAME_SIZE];
 	struct event_log *l;
+	int r = store_may_write(s, err);
 
+	if (r < 0)
+		return r;
 	events_name(attempt, name);
 	dir_fd = openat(s->fd, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
@@ -154,9 +157,9 @@ static int keep_torn(int fd, uint64_t offset, uint64_t size, struct err *err)
 	if (pread(fd, bytes, size, (off_t)offset) != (ssize_t)size)
 		return err_set(err, EIO, "read the torn line of '%s'", name);
 	torn_name = own_printf("%s.%llu.torn", name, (unsigned long long)offset);
-	torn = openat(dir, torn_name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (torn < 0)
-		return err_set(err, errno, "make '%s'", torn_name);
+	r = fileat_open(dir, torn_name, O_WRONLY | O_CREAT | O_APPEND, &torn, err);
+	if (r < 0)
+		return r;
 	r = fd_write(torn, bytes, size, err);
 	if (r < 0)
 		return err_add_to(r, err, "write '%s'", torn_name);
@@ -259,12 +262,13 @@ int event_log_claim(
 	char name[EVENTS_NAME_SIZE];
 	autoclose int fd = -1;
 	uint8_t manifest[32];
-	int r;
+	int r = store_may_write(s, err);
 
 	events_name(attempt, name);
-	fd = openat(s->fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return err_set(err, errno, "open '%s/%s'", s->path, name);
+	if (r == 0)
+		r = fileat_open(s->fd, name, O_RDWR, &fd, err);
+	if (r < 0)
+		return err_add_to(r, err, "claim attempt %s", attempt->text);
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno == EWOULDBLOCK)
 			return err_say(err, EWOULDBLOCK, "attempt %s still runs", attempt->text);

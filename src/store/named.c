@@ -47,9 +47,9 @@ int named_add_events(
 
 	line_reader_init(&reader, -1);
 	events_name(attempt, name);
-	fd = openat(s->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_set(err, errno, "open '%s/%s'", s->path, name);
+	r = fileat_open(s->fd, name, O_RDONLY, &fd, err);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
 	reader.fd = fd;
 	while ((r = line_reader_next(&reader, &line)) == 1)
 		/* a line that is damaged still names what it names */

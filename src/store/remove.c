@@ -23,11 +23,12 @@ static int hold(struct store *s, const struct id *attempt, int *ret_fd, struct e
 {
 	char name[EVENTS_NAME_SIZE];
 	autoclose int fd = -1;
+	int r;
 
 	events_name(attempt, name);
-	fd = openat(s->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return err_set(err, errno, "open '%s/%s'", s->path, name);
+	r = fileat_open(s->fd, name, O_RDONLY, &fd, err);
+	if (r < 0)
+		return r;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno == EWOULDBLOCK)
 			return err_say(err, EBUSY, "attempt %s still runs: cancel it first",

@@ -38,11 +38,13 @@ void seal_genesis(const char *store_id, uint8_t ret[32])
 
 static int open_seals(struct store *s, int *ret_fd, struct err *err)
 {
-	autoclose int fd =
-		openat(s->fd, "seals.jsonl", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	autoclose int fd = -1;
+	int r = store_may_write(s, err);
 
-	if (fd < 0)
-		return err_set(err, errno, "open '%s/seals.jsonl'", s->path);
+	if (r == 0)
+		r = fileat_open(s->fd, "seals.jsonl", O_RDWR | O_CREAT, &fd, err);
+	if (r < 0)
+		return err_add_to(r, err, "store '%s'", s->path);
 	while (flock(fd, LOCK_EX) < 0)
 		if (errno != EINTR)
 			return err_set(err, errno, "lock '%s/seals.jsonl'", s->path);
@@ -261,9 +263,9 @@ static int fill_names(struct store *s, struct seal_line *line, struct err *err)
 
 	line_reader_init(&reader, -1);
 	events_name(&line->attempt, name);
-	fd = openat(s->fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return err_set(err, errno, "open '%s/%s'", s->path, name);
+	r = fileat_open(s->fd, name, O_RDONLY, &fd, err);
+	if (r < 0)
+		return r;
 	reader.fd = fd;
 	if (line_reader_next(&reader, &text) != 1 || event_line_parse(text, &parsed) < 0)
 		return err_say(err, EBADMSG, "'%s/%s' has no first event", s->path, name);

@@ -146,14 +146,12 @@ int seal_list_read(int dir, struct seal_list *ret, struct err *err)
 	autoclose int fd = -1;
 	struct str text;
 	size_t room = 0;
-	int r;
+	int r = fileat_open(dir, "seals.jsonl", O_RDONLY, &fd, err);
 
-	line_reader_init(&reader, -1);
+	line_reader_init(&reader, fd);
 	json_doc_init(&doc, /* nodes_max= */ 128, /* depth_max= */ 2);
-	fd = openat(dir, "seals.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0 && errno != ENOENT)
-		return err_set(err, errno, "open 'seals.jsonl'");
-	reader.fd = fd;
+	if (r < 0 && r != -ENOENT)
+		return r;
 	while (fd >= 0 && (r = line_reader_next(&reader, &text)) != 0) {
 		struct seal_line line;
 

@@ -81,9 +81,12 @@ static int add_planned(void *context, const struct index_attempt *a)
 {
 	return add_row(context, own_printf("%s attempt", a->attempt.text),
 		own_printf(
-			"run %s number %u of %u harness %s task %s manifest %s sandbox %s weaker %u planned %lld",
-			a->run.text, a->index, a->of, a->harness, a->task, a->manifest, a->sandbox,
-			a->weaker, (long long)a->planned.us));
+			/* a length before each text: two rows that differ never read the same */
+			"run %s number %u of %u harness %zu %s task %zu %s manifest %zu %s sandbox %zu %s"
+			" weaker %u planned %lld",
+			a->run.text, a->index, a->of, strlen(a->harness), a->harness,
+			strlen(a->task), a->task, strlen(a->manifest), a->manifest,
+			strlen(a->sandbox), a->sandbox, a->weaker, (long long)a->planned.us));
 }
 
 /* A state that was entered twice stands once. */
@@ -129,6 +132,11 @@ static int add_removed(void *context, const struct id *attempt, struct wall at, 
 {
 	return add_row(context, own_printf("%s removed", attempt->text),
 		own_printf("at %lld why %s", (long long)at.us, why));
+}
+
+int row_set_add_odd(void *context, const char *attempt, const char *what)
+{
+	return add_row(context, own_printf("%s odd %s", attempt, what), own_strdup(""));
 }
 
 void row_set_sink(struct row_set *s, struct index_sink *ret)

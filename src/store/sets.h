@@ -30,6 +30,8 @@ struct row_set {
 	size_t count, room;
 };
 void row_set_sink(struct row_set *s, struct index_sink *ret); /* every member is there */
+/* A row that no record can stand for; its context is the set. */
+int row_set_add_odd(void *context, const char *attempt, const char *what);
 void row_set_sort(struct row_set *s);
 void row_set_done(struct row_set *s);
 

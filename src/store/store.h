@@ -30,8 +30,11 @@ struct store;
 
 enum store_open_flag {
 	STORE_CREATE = 1 << 0, /* make it (0700, with .gitignore "*") when it is not there */
+	STORE_READ = 1 << 1,   /* nothing will be written: it may be another user's */
 };
 
+/* -EPERM for a store of another user, be it root who opens it, but with STORE_READ: what was written
+ * there its owner could not use. With STORE_READ all that writes gives -EROFS. */
 int store_open(const char *path, unsigned flags, struct store **ret, struct err *err);
 void store_close(struct store *s);             /* accepts NULL */
 const char *store_path(const struct store *s); /* absolute */
@@ -125,6 +128,11 @@ int store_seal(struct store *s, struct seal_key *k, const struct id *attempt,
 /* Is exactly this head of the attempt sealed? Reads all of seals.jsonl. 1, 0, -errno. */
 int store_is_sealed(
 	struct store *s, const struct id *attempt, const struct event_head *head, struct err *err);
+/* Every attempt that has a file of events and neither a seal nor a tombstone, and whose events nobody
+ * holds; oldest first. Whether it is settled its events say: they are not read here, only names and
+ * seals.jsonl, once; signatures are for verify. Non-zero stops. */
+typedef int store_attempt_fn(void *context, const struct id *attempt);
+int store_each_unsealed(struct store *s, store_attempt_fn *fn, void *context, struct err *err);
 /* Removes this store's note beside the key: for a store that is thrown away. */
 int store_forget(struct store *s, struct err *err);
 
@@ -151,9 +159,11 @@ void event_encode_artifact(const struct index_artifact *a, const char *media_typ
 /* SQLite (WAL, STRICT, append-only triggers); derived from the events. */
 struct index;
 
-int index_open(
-	struct store *s, bool write, struct index **ret, struct err *err); /* migrates when write */
-void index_close(struct index *x);                                         /* accepts NULL */
+/* Migrates when write. -EUCLEAN: its tables, indexes, views or triggers are not exactly hemra's; none of
+ * them was used. -EINVAL: it is not a regular file. -EBADMSG: it is damaged. The sentence names
+ * `doctor --reindex`, which mends them all. */
+int index_open(struct store *s, bool write, struct index **ret, struct err *err);
+void index_close(struct index *x); /* accepts NULL */
 
 struct index_attempt {
 	struct id run, attempt;
@@ -208,6 +218,8 @@ int index_each_run(
 	struct index *x, index_run_fn *fn, void *context, struct err *err); /* newest first */
 int index_each_attempt(struct index *x, const struct id *run, index_attempt_fn *fn, void *context,
 	struct err *err); /* run NULL: all, oldest first */
+/* Those that have neither an outcome nor a tombstone, oldest first; costs no walk through the others. */
+int index_each_open(struct index *x, index_attempt_fn *fn, void *context, struct err *err);
 int index_each_artifact(struct index *x, const struct id *attempt, index_artifact_fn *fn,
 	void *context, struct err *err);
 int index_get_attempt(struct index *x, const struct id *attempt, index_attempt_fn *fn,
@@ -238,9 +250,13 @@ int store_derive(
 	struct store *s, const struct id *only, const struct index_sink *sink, struct err *err);
 /* Rows as frames of fixed layout on a pipe. The sink's context is the descriptor, borrowed. */
 void index_pipe_sink(const int *fd, struct index_sink *ret);
-/* Replaces the whole index, in one transaction, by the rows that arrive on fd until a frame that says
- * the end; -EPROTO when it does not come or a frame is not well-formed: then nothing is changed. An
- * index that is no database any more is made anew. */
+/* Replaces the whole index by one of the rows that arrive on fd until a frame that says the end; -EPROTO
+ * when it does not come or a frame is not well-formed: then nothing is changed. The new one is put
+ * together apart and takes the old one's place page by page in one transaction, so nothing of the old
+ * one is kept or run, and a connection that is open elsewhere or in this process stays good and sees
+ * the new rows; -EBUSY when one of them writes, or wrote since this began (a row might be lost). A
+ * file that is no database, or not this user's, is removed instead. A connection of this process that
+ * was open on such a file is of no use after: close it and open another. */
 int index_rebuild_from(struct store *s, int fd, struct err *err);
 int index_pipe_end(int fd, struct err *err);
 /* The same for an index that only lacks rows, because an engine died: those that are there stay. */

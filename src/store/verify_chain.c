@@ -19,6 +19,9 @@
 #include "store/verify.h"
 
 #define INSERTED_MAX 16 /* lines in one block that are tried as inserted */
+#define ODD_MAX      64 /* lines of a file that are looked at when they do not fit */
+#define BEYOND_SEAL  ((uint64_t)16 * 1024 * 1024) /* bytes that are read behind what was sealed */
+#define UNSEALED_MAX ((uint64_t)16 * 1024 * 1024 * 1024) /* bytes of events without a seal */
 
 struct chain {
 	struct verify *v;
@@ -32,6 +35,8 @@ struct chain {
 	uint8_t hash_sealed[32];          /* after as many lines as were sealed */
 	uint64_t lines, expected, number; /* good lines; the next seq; the line in the file */
 	uint64_t bytes_sealed;            /* where the sealed lines end */
+	uint64_t bytes, limit;            /* of the file; where reading ends, 0: at its end */
+	unsigned odd;                     /* lines that did not fit so far */
 	bool settled, stopped, damaged;   /* stopped: the rest cannot be judged */
 };
 
@@ -49,6 +54,7 @@ static bool stands_later(const struct chain *c, uint64_t offset, uint64_t seq)
 	struct str line;
 
 	line_reader_init(&reader, c->fd);
+	reader.limit = c->limit;
 	reader.read = reader.offset = offset;
 	while (line_reader_next(&reader, &line) == 1)
 		if (event_line_parse(line, &parsed) == 0 && parsed.seq == seq)
@@ -90,6 +96,12 @@ static bool classify(
 		memcmp(c->hash, c->seal->head, 32) == 0) {
 		stop(c); /* told as appended at the end */
 		c->lines++;
+		return false;
+	}
+	if (c->odd++ == ODD_MAX) {
+		verify_find(c->v, "line.changed", c->where, c->number,
+			"so many lines do not fit that the rest cannot be judged");
+		stop(c);
 		return false;
 	}
 	if (line->seq == c->expected && (last_sealed || goes_on(c, offset, hash, 1))) {
@@ -166,6 +178,7 @@ static bool start(struct chain *c, const struct event_line *line, uint64_t offse
 /* A line that the chain vouches for, or that only carried a wrong hash. */
 static void accept(struct chain *c, const struct event_line *line, struct str whole)
 {
+	uint64_t bytes = UINT64_MAX;
 	uint8_t blob[32];
 
 	if (line->seq != c->expected) {
@@ -185,8 +198,10 @@ static void accept(struct chain *c, const struct event_line *line, struct str wh
 	(void)derivation_add(&c->derivation, line); /* our sink never stops */
 	/* what an artifact's event names must lie among the blobs; a refused one has no digest */
 	if (str_is(line->src, "runner") && str_is(line->type, "artifact") &&
-		data_digest(line->data, "sha256", blob))
-		digest_set_add(&c->v->blobs, blob);
+		data_digest(line->data, "sha256", blob)) {
+		(void)data_number(line->data, "bytes", &bytes); /* an event need not say it */
+		verify_name_blob(c->v, blob, bytes);
+	}
 }
 
 static void take_line(struct chain *c, struct str text, uint64_t offset)
@@ -226,7 +241,11 @@ static void judge_sealed(struct chain *c, uint64_t torn)
 {
 	const struct seal_line *seal = c->seal;
 
-	if (c->lines < seal->count && torn > 0) {
+	if (c->limit > 0 && !c->stopped && c->lines < seal->count) {
+		verify_find(c->v, "events.appended", c->where, 0,
+			"%llu bytes of events were sealed, the file has %llu",
+			(unsigned long long)seal->bytes, (unsigned long long)c->bytes);
+	} else if (c->lines < seal->count && torn > 0) {
 		verify_find(c->v, "events.cut", c->where, c->lines + 1,
 			"the file ends within line %llu of %llu", (unsigned long long)c->lines + 1,
 			(unsigned long long)seal->count);
@@ -283,23 +302,32 @@ static void judge_unsealed(struct chain *c, uint64_t offset, uint64_t torn)
 			"it is settled, and no seal vouches for it");
 }
 
-static int walk(struct chain *c, struct err *err)
+/* A line that cannot be had whole. */
+static void take_failure(struct chain *c, int r)
+{
+	if (r != -EMSGSIZE)
+		verify_find_unread(c->v, NOUN_EVENTS, c->where, r);
+	else if (c->seal != NULL && c->lines == c->seal->count && c->lines > 0)
+		c->lines++; /* told as appended at the end */
+	else
+		verify_find(c->v, "line.malformed", c->where, c->number + 1,
+			"this line is longer than any event");
+	stop(c);
+}
+
+static void walk(struct chain *c)
 {
 	autodone(line_reader_done) struct line_reader reader;
 	struct str text;
 	int r;
 
 	line_reader_init(&reader, c->fd);
+	reader.limit = c->limit;
 	while (!c->stopped && (r = line_reader_next(&reader, &text)) != 0) {
-		if (r == -EMSGSIZE) {
-			verify_find(c->v, "line.malformed", c->where, c->number + 1,
-				"this line is longer than any event");
-			stop(c);
-			return 0;
-		}
 		if (r < 0)
-			return err_set(err, -r, "read the events of attempt %s", c->where);
-		take_line(c, text, reader.offset);
+			take_failure(c, r);
+		else
+			take_line(c, text, reader.offset);
 	}
 	if (c->seal != NULL && (!c->stopped || c->lines > c->seal->count))
 		judge_sealed(c, reader.torn);
@@ -308,27 +336,39 @@ static int walk(struct chain *c, struct err *err)
 	if (!c->stopped)
 		(void)derivation_end(
 			&c->derivation, c->lines, reader.offset); /* our sink never stops */
-	return 0;
 }
 
-int verify_events_file(struct verify *v, const char *name, const struct seal_line *seal,
-	struct attempt_seen *seen, struct err *err)
+void verify_events_file(
+	struct verify *v, const char *name, const struct seal_line *seal, struct attempt_seen *seen)
 {
-	autoclose int fd = openat(v->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autoclose int fd = -1;
+	int r = fileat_open(v->dir, name, O_RDONLY, &fd, /* err= */ NULL);
+	uint64_t limit = seal != NULL ? seal->bytes + BEYOND_SEAL : UNSEALED_MAX;
 	struct chain c = {.v = v,
 		.seen = seen,
 		.seal = seal,
 		.where = seen->id.text,
 		.fd = fd,
+		.bytes = fd_bytes(fd),
 		.expected = 1};
-	int r;
 
-	if (fd < 0)
-		return err_set(err, errno, "open '%s'", name);
+	if (r < 0) {
+		verify_find_unread(v, NOUN_EVENTS, r == -ENOENT ? name : c.where, r);
+		seen->broken = true;
+		return;
+	}
+	if (c.bytes > limit)
+		c.limit = limit;
+	if (c.limit > 0 && seal == NULL) {
+		verify_find(v, "events.too_large", c.where, 0,
+			"no seal vouches for it, and it has %llu bytes: it was not read",
+			(unsigned long long)c.bytes);
+		seen->broken = true;
+		return;
+	}
 	row_set_sink(&v->rows, &c.rows);
 	derivation_init(&c.derivation, &seen->id, &c.rows);
-	r = walk(&c, err);
+	walk(&c);
 	seen->broken = c.damaged;
 	derivation_done(&c.derivation);
-	return r;
 }

@@ -87,29 +87,28 @@ static int gather_settled(void *context, const struct index_attempt *a)
 	return 0;
 }
 
-static int read_seal(struct verify *v, struct seal_line *ret, struct err *err)
+/* false: there is none to verify with, which was told. */
+static bool read_seal(struct verify *v, struct seal_line *ret)
 {
 	autodone(buf_done) struct buf text = {.max = SEAL_LINE_MAX + 32768};
 	autodone(buf_done) struct buf key = {.max = 65536};
 	char hex[65];
-	int r = fileat_read(v->dir, "seal.json", SEAL_LINE_MAX + 1, &text, err);
+	int r = fileat_read(v->dir, "seal.json", SEAL_LINE_MAX + 1, &text, /* err= */ NULL);
 
-	if (r == -ENOENT) {
-		verify_find(v, "seal.missing", "seal.json", 0, "there is no seal");
-		return 0;
+	if (r < 0 && r != -EMSGSIZE) {
+		verify_find_unread(v, NOUN_SEAL, "seal.json", r);
+		return false;
 	}
-	if (r < 0)
-		return r;
-	if (text.len == 0 || text.data[text.len - 1] != '\n' ||
+	if (r < 0 || text.len == 0 || text.data[text.len - 1] != '\n' ||
 		seal_line_parse(&v->doc, (struct str){text.data, text.len - 1}, ret) < 0 ||
 		ret->kind != SEAL_ATTEMPT) {
 		verify_find(v, "seal.malformed", "seal.json", 0, "this is not a seal");
-		return 0;
+		return false;
 	}
 	if (!seal_line_is_signed(ret, (struct str){text.data, text.len - 1})) {
 		verify_find(
 			v, "seal.changed", "seal.json", 0, "the signature does not fit this seal");
-		return 0;
+		return false;
 	}
 	str_hex(ret->key, 32, hex);
 	hex[64] = '\n';
@@ -120,23 +119,10 @@ static int read_seal(struct verify *v, struct seal_line *ret, struct err *err)
 	hex[64] = '\0';
 	verify_remark(v, "export.signer", ret->attempt.text, 0,
 		"sealed with the key %s; whose it is, is yours to know", hex);
-	return 1;
+	return true;
 }
 
-static void check_named(struct verify *v, const char *name, const char *missing,
-	const char *changed, const uint8_t wanted[32])
-{
-	uint8_t digest[32];
-	unsigned mode;
-	int r = verify_hash_file(v->dir, name, digest, &mode);
-
-	if (r < 0)
-		verify_find(v, missing, name, 0, "it cannot be read: %s", strerror(-r));
-	else if (memcmp(digest, wanted, 32) != 0)
-		verify_find(v, changed, name, 0, "its content is not what was sealed");
-}
-
-static int check_record(struct verify *v, const struct id *attempt, struct err *err)
+static void check_record(struct verify *v, const struct id *attempt)
 {
 	autodone(buf_done) struct buf text = {.max = 64 * 1024 * 1024};
 	autodone(buf_done) struct buf again = {.max = 64 * 1024 * 1024};
@@ -147,15 +133,14 @@ static int check_record(struct verify *v, const struct id *attempt, struct err *
 		.planned = gather_planned,
 		.artifact = gather_artifact,
 		.settled = gather_settled};
-	autoclose int fd =
-		openat(v->dir, "events.jsonl", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autoclose int fd = -1;
 	struct event_line parsed;
 	struct record record;
 	struct str line;
 	uint64_t lines = 0;
-	int r;
+	int r = fileat_open(v->dir, "events.jsonl", O_RDONLY, &fd, /* err= */ NULL);
 
-	line_reader_init(&reader, fd);
+	line_reader_init(&reader, fd); /* verified already */
 	derivation_init(&d, attempt, &sink);
 	while (fd >= 0 && line_reader_next(&reader, &line) == 1 &&
 		event_line_parse(line, &parsed) == 0) {
@@ -163,23 +148,21 @@ static int check_record(struct verify *v, const struct id *attempt, struct err *
 		(void)derivation_add(&d, &parsed); /* our sink never stops */
 	}
 	(void)derivation_end(&d, lines, reader.offset); /* likewise */
-	r = fileat_read(v->dir, "record.json", 48 * 1024 * 1024, &text, err);
-	if (r == -ENOENT) {
-		verify_find(v, "record.missing", "record.json", 0, "there is no record.json");
-		return 0;
+	r = fileat_read(v->dir, "record.json", 48 * 1024 * 1024, &text, /* err= */ NULL);
+	if (r < 0 && r != -EMSGSIZE) {
+		verify_find_unread(v, NOUN_RECORD, "record.json", r);
+		return;
 	}
-	if (r < 0)
-		return r;
 	if (g.planned && g.settled) {
 		record_open(&record, &again, &g.attempt);
 		for (size_t i = 0; i < g.count; i++)
 			record_add_artifact(&record, &g.artifacts[i]);
 		record_close(&record);
 	}
-	if (again.len != text.len || memcmp(buf_text(&again), buf_text(&text), text.len) != 0)
+	if (r < 0 || again.len != text.len ||
+		memcmp(buf_text(&again), buf_text(&text), text.len) != 0)
 		verify_find(
 			v, "record.changed", "record.json", 0, "it says otherwise than the events");
-	return 0;
 }
 
 static void check_stray(struct verify *v)
@@ -201,46 +184,44 @@ static void check_stray(struct verify *v)
 	}
 }
 
-static int verify_attempt(struct verify *v, struct err *err)
+static void verify_attempt(struct verify *v)
 {
 	struct attempt_seen seen = {0};
 	struct seal_line seal;
-	int r = read_seal(v, &seal, err);
+	unsigned mode;
 
-	if (r <= 0)
-		return r;
+	if (!read_seal(v, &seal))
+		return;
 	seen.id = seal.attempt;
-	r = verify_events_file(v, "events.jsonl", &seal, &seen, err);
-	if (r == -ENOENT) {
-		verify_find(v, "events.missing", "events.jsonl", 0, "there are no events");
-		return 0;
-	}
-	if (r < 0)
-		return r;
+	verify_events_file(v, "events.jsonl", &seal, &seen);
 	if (seal.has_manifest)
-		check_named(
-			v, "manifest.json", "manifest.missing", "manifest.changed", seal.manifest);
+		(void)verify_file(v,
+			&(struct verify_file){
+				NOUN_MANIFEST, "manifest.json", seal.manifest, 1, STORE_FILE_MAX},
+			&mode); /* it told what it found, and so does the next */
 	if (seal.has_run)
-		check_named(v, "run.json", "run.missing", "run.changed", seal.run_sha256);
-	r = verify_blobs(v, err);
-	if (r == 0 && !seen.broken)
-		r = check_record(v, &seal.attempt, err);
+		(void)verify_file(v,
+			&(struct verify_file){
+				NOUN_RUN, "run.json", seal.run_sha256, 1, STORE_FILE_MAX},
+			&mode);
+	verify_blobs(v);
+	if (!seen.broken)
+		check_record(v, &seal.attempt);
 	check_stray(v);
-	return r;
 }
 
-static int verify_one(
-	int dir, const char *name, store_finding_fn *fn, void *context, struct err *err)
+static int verify_one(int dir, const char *name, store_finding_fn *fn, void *context)
 {
 	autoclose int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	autodone(verify_done) struct verify v;
-	int r;
 
 	verify_init(&v, fd, fn, context);
 	if (fd < 0)
-		return err_set(err, errno, "open '%s'", name);
-	r = verify_attempt(&v, err);
-	return r < 0 ? r : v.damning;
+		verify_find(&v, "directory.unreadable", name, 0,
+			"this directory of the export cannot be opened: %s", strerror(errno));
+	else
+		verify_attempt(&v);
+	return v.damning;
 }
 
 int store_verify_export(const char *directory, store_finding_fn *fn, void *context, struct err *err)
@@ -252,7 +233,7 @@ int store_verify_export(const char *directory, store_finding_fn *fn, void *conte
 	if (fd < 0)
 		return err_set(err, errno, "open '%s'", directory);
 	if (!fileat_exists(fd, "attempts"))
-		return verify_one(fd, ".", fn, context, err);
+		return verify_one(fd, ".", fn, context);
 	r = dirat_list(fd, "attempts", &names, err);
 	if (r < 0)
 		return r;
@@ -261,10 +242,7 @@ int store_verify_export(const char *directory, store_finding_fn *fn, void *conte
 	for (char **name = names; *name != NULL; name++) {
 		autofree char *path = own_printf("attempts/%s", *name);
 
-		r = verify_one(fd, path, fn, context, err);
-		if (r < 0)
-			return r;
-		damning += r;
+		damning += verify_one(fd, path, fn, context);
 	}
 	return damning;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,31 +29,25 @@ static void check_named_manifests(struct verify *v)
 {
 	digest_set_unique(&v->manifests);
 	for (size_t i = 0; i < v->manifests.count; i++) {
-		uint8_t digest[32];
 		char hex[65], name[96];
 		unsigned mode;
-		int r;
 
 		str_hex(v->manifests.digests[i], 32, hex);
 		(void)snprintf(name, sizeof(name), "manifests/%s.json", hex);
-		r = verify_hash_file(v->dir, name, digest, &mode);
-		if (r < 0)
-			verify_find(v, "manifest.missing", name, 0,
-				"an attempt's manifest cannot be read: %s", strerror(-r));
-		else if (memcmp(digest, v->manifests.digests[i], 32) != 0)
-			verify_find(v, "manifest.changed", name, 0,
-				"its content is not what its name says");
+		(void)verify_file(v,
+			&(struct verify_file){
+				NOUN_MANIFEST, name, v->manifests.digests[i], 1, STORE_FILE_MAX},
+			&mode); /* it told what it found */
 	}
 }
 
-int verify_manifests(struct verify *v, struct err *err)
+void verify_manifests(struct verify *v)
 {
 	autodone(strv_done) char **names = NULL;
-	int r = 0;
 
 	check_named_manifests(v);
 	if (v->only == NULL)
-		r = dirat_list(v->dir, "manifests", &names, err);
+		names = verify_list(v, "manifests");
 	for (char **name = names; name != NULL && *name != NULL; name++) {
 		autofree char *where = own_printf("manifests/%s", *name);
 		uint8_t digest[32];
@@ -61,19 +56,15 @@ int verify_manifests(struct verify *v, struct err *err)
 			!digest_set_has(&v->manifests, digest))
 			verify_remark(v, "manifest.stray", where, 0, "no attempt names this file");
 	}
-	return r;
 }
 
-int verify_runs(struct verify *v, struct err *err)
+void verify_runs(struct verify *v)
 {
-	(void)err;
 	for (size_t i = 0; i < v->seal_count; i++) {
 		const struct seal_line *line = &v->seals[i].line;
-		uint8_t digest[32];
 		char name[64];
 		unsigned mode;
 		bool told = false;
-		int r;
 
 		if (!v->seals[i].is_signed || line->kind == SEAL_GC || !line->has_run ||
 			(v->only != NULL && strcmp(v->only->text, line->attempt.text) != 0))
@@ -85,75 +76,93 @@ int verify_runs(struct verify *v, struct err *err)
 		if (told && v->only == NULL)
 			continue;
 		(void)snprintf(name, sizeof(name), "runs/%s.json", line->run.text);
-		r = verify_hash_file(v->dir, name, digest, &mode);
-		if (r < 0)
-			verify_find(v, "run.missing", name, 0, "the run's file cannot be read: %s",
-				strerror(-r));
-		else if (memcmp(digest, line->run_sha256, 32) != 0)
-			verify_find(
-				v, "run.changed", name, 0, "its content is not what was sealed");
+		(void)verify_file(v,
+			&(struct verify_file){NOUN_RUN, name, line->run_sha256, 1, STORE_FILE_MAX},
+			&mode); /* it told what it found */
 	}
-	return 0;
+}
+
+static int by_digest(const void *a, const void *b)
+{
+	return memcmp(
+		((const struct named_blob *)a)->digest, ((const struct named_blob *)b)->digest, 32);
+}
+
+void verify_name_blob(struct verify *v, const uint8_t digest[32], uint64_t bytes)
+{
+	struct named_blob *blob;
+
+	if (v->blob_count == v->blob_room) {
+		v->blob_room = v->blob_room * 2 + 64;
+		v->blobs = reallocarray(v->blobs, v->blob_room, sizeof(*v->blobs));
+		if (v->blobs == NULL)
+			abort();
+	}
+	blob = &v->blobs[v->blob_count++];
+	(void)memcpy(blob->digest, digest, 32);
+	blob->bytes = bytes;
+}
+
+static bool is_named(const struct verify *v, const uint8_t digest[32])
+{
+	struct named_blob wanted = {0};
+
+	(void)memcpy(wanted.digest, digest, 32);
+	return v->blob_count > 0 &&
+	       bsearch(&wanted, v->blobs, v->blob_count, sizeof(wanted), by_digest) != NULL;
 }
 
 static void check_named_blobs(struct verify *v)
 {
-	digest_set_unique(&v->blobs);
-	for (size_t i = 0; i < v->blobs.count; i++) {
+	if (v->blob_count > 0)
+		qsort(v->blobs, v->blob_count, sizeof(*v->blobs), by_digest);
+	for (size_t i = 0; i < v->blob_count; i++) {
+		const struct named_blob *blob = &v->blobs[i];
+		bool is_known = blob->bytes != UINT64_MAX;
 		char name[BLOB_NAME_SIZE];
-		uint8_t digest[32];
 		unsigned mode;
-		int r;
 
-		blob_name(v->blobs.digests[i], name);
-		r = verify_hash_file(v->dir, name, digest, &mode);
-		if (r < 0)
-			verify_find(v, "blob.missing", name, 0,
-				"an event names this blob, and it cannot be read: %s",
-				strerror(-r));
-		else if (memcmp(digest, v->blobs.digests[i], 32) != 0)
-			verify_find(v, "blob.changed", name, 0,
-				"its content is not what its name says");
-		else if (mode != 0444)
+		if (i > 0 && by_digest(blob, blob - 1) == 0)
+			continue;
+		blob_name(blob->digest, name);
+		if (verify_file(v,
+			    &(struct verify_file){NOUN_BLOB, name, blob->digest,
+				    is_known ? blob->bytes : 0, blob->bytes},
+			    &mode) &&
+			mode != 0444)
 			verify_find(
 				v, "blob.mode", name, 0, "its mode is %04o, blobs are 0444", mode);
 	}
 }
 
-static int check_bucket(struct verify *v, const char *bucket, struct err *err)
+static void check_bucket(struct verify *v, const char *bucket)
 {
 	autofree char *path = own_printf("blobs/sha256/%s", bucket);
 	autodone(strv_done) char **names = NULL;
-	int r;
 
 	if (strlen(bucket) != 2) {
 		verify_remark(v, "blob.stray", path, 0, "this is not a directory of blobs");
-		return 0;
+		return;
 	}
-	r = dirat_list(v->dir, path, &names, err);
-	if (r < 0)
-		return r;
+	names = verify_list(v, path);
 	for (char **name = names; *name != NULL; name++) {
 		autofree char *hex = own_printf("%s%s", bucket, *name);
 		autofree char *where = own_printf("%s/%s", path, *name);
 		uint8_t digest[32];
 
-		if (!name_is_digest(hex, "", digest) || !digest_set_has(&v->blobs, digest))
+		if (!name_is_digest(hex, "", digest) || !is_named(v, digest))
 			verify_remark(v, "blob.stray", where, 0,
 				"no event names this file; gc removes it");
 	}
-	return 0;
 }
 
-int verify_blobs(struct verify *v, struct err *err)
+void verify_blobs(struct verify *v)
 {
 	autodone(strv_done) char **buckets = NULL;
-	int r = 0;
 
 	check_named_blobs(v);
 	if (v->only == NULL)
-		r = dirat_list(v->dir, "blobs/sha256", &buckets, err);
-	for (char **bucket = buckets; r == 0 && bucket != NULL && *bucket != NULL; bucket++)
-		r = check_bucket(v, *bucket, err);
-	return r;
+		buckets = verify_list(v, "blobs/sha256");
+	for (char **bucket = buckets; bucket != NULL && *bucket != NULL; bucket++)
+		check_bucket(v, *bucket);
 }

@@ -36,7 +36,7 @@ static bool is_skipped(const struct verify *v, const char *key)
 	struct id id = {0};
 
 	if (strcmp(what, "run") == 0)
-		return v->only != NULL;
+		return v->only != NULL || v->no_runs;
 	(void)memcpy(id.text, key, strlen(key) < ID_LENGTH ? strlen(key) : ID_LENGTH);
 	if (v->only != NULL && strcmp(v->only->text, id.text) != 0)
 		return true;
@@ -47,6 +47,17 @@ static bool is_skipped(const struct verify *v, const char *key)
 	return verify_seal_of(v, SEAL_ATTEMPT, &id) != NULL;
 }
 
+/* The engine of this attempt's run lives, or lived when the rows were read: it seals first. */
+static bool is_on_its_way(const struct verify *v, const struct id *attempt)
+{
+	const struct seal_seen *seal = verify_seal_of(v, SEAL_ATTEMPT, attempt);
+
+	for (char **run = v->w->living; seal != NULL && *run != NULL; run++)
+		if (!seal->line.has_run || strcmp(*run, seal->line.run.text) == 0)
+			return true;
+	return false;
+}
+
 static void tell_missing(struct verify *v, const struct row *row)
 {
 	const struct attempt_seen *seen = seen_of(v, row->key);
@@ -55,9 +66,13 @@ static void tell_missing(struct verify *v, const struct row *row)
 	if (seen != NULL && !seen->sealed)
 		verify_remark(v, "index.behind", row->key, 0,
 			"the index lacks a row of an attempt that is not sealed");
+	else if (seen != NULL && strcmp(what, "outcome") == 0 && is_on_its_way(v, &seen->id))
+		verify_remark(v, "index.behind", row->key, 0,
+			"it was sealed just now, and its run goes on");
 	else if (seen != NULL && strcmp(what, "outcome") == 0)
-		verify_remark(v, "index.unsettled", row->key, 0,
-			"it is sealed, and the index does not know its outcome; doctor --reindex mends it");
+		verify_find(v, "index.unsettled", row->key, 0,
+			"it is sealed, and the index lacks its outcome: the row was taken away, or hemra"
+			" died before it came (doctor --reindex makes it again)");
 	else if (strcmp(what, "removed") == 0)
 		verify_remark(v, "index.behind", row->key, 0,
 			"the index lacks a tombstone; doctor --reindex mends it");
@@ -104,8 +119,11 @@ static int derive_rest(struct verify *v, struct err *err)
 
 	row_set_sink(&v->rows, &sink);
 	r = derive_runs(v->dir, &sink, err);
-	if (r < 0)
-		return r;
+	if (r < 0) {
+		verify_find(v, "directory.unreadable", "runs", 0,
+			"this directory of the store cannot be listed: %s", strerror(-r));
+		v->no_runs = true;
+	}
 	tombstones.lines = own_alloc((v->seal_count + 1) * sizeof(*tombstones.lines));
 	for (size_t i = 0; i < v->seal_count; i++)
 		if (v->seals[i].is_signed && v->seals[i].line.kind == SEAL_TOMBSTONE)
@@ -117,10 +135,15 @@ int verify_index(struct verify *v, struct err *err)
 {
 	int r;
 
-	if (v->w->index_broken[0] != '\0') {
-		verify_find(v, "index.unreadable", "index.sqlite", 0, "%s", v->w->index_broken);
+	if (v->w->index_foreign[0] != '\0')
+		verify_find(v, "index.schema", "index.sqlite", 0,
+			"it is not as hemra made it: %s; doctor --reindex makes it anew",
+			v->w->index_foreign);
+	if (v->w->index_broken[0] != '\0')
+		verify_find(v, v->w->index_is_no_file ? "index.not_a_file" : "index.unreadable",
+			"index.sqlite", 0, "%s", v->w->index_broken);
+	if (v->w->index_broken[0] != '\0' || (v->w->has_index && !v->w->has_rows))
 		return 0;
-	}
 	if (!v->w->has_index) {
 		if (v->attempt_count > 0)
 			verify_remark(v, "index.missing", "index.sqlite", 0,

@@ -21,25 +21,30 @@ static bool is_known(const struct verify *v, const uint8_t key[32])
 	return false;
 }
 
-static int read_lines(struct verify *v, uint64_t *ret_torn, struct err *err)
+/* false: it cannot be read, which was told. */
+static bool read_lines(struct verify *v, uint64_t *ret_torn)
 {
 	autodone(line_reader_done) struct line_reader reader;
-	autoclose int fd = openat(v->dir, WHERE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	autoclose int fd = -1;
 	size_t room = 0;
 	struct str text;
-	int r;
+	int r = fileat_open(v->dir, WHERE, O_RDONLY, &fd, /* err= */ NULL);
 
 	line_reader_init(&reader, fd);
 	*ret_torn = 0;
-	if (fd < 0)
-		return errno == ENOENT ? 0 : err_set(err, errno, "open '" WHERE "'");
+	if (r == -ENOENT)
+		return true;
+	if (r < 0) {
+		verify_find_unread(v, NOUN_SEALS, WHERE, r);
+		return false;
+	}
 	while ((r = line_reader_next(&reader, &text)) == 1) {
 		struct seal_seen *seen;
 
 		if (v->seal_count == room) {
 			seen = reallocarray(v->seals, room = room * 2 + 16, sizeof(*seen));
 			if (seen == NULL)
-				return err_set(err, ENOMEM, "read '" WHERE "'");
+				abort();
 			v->seals = seen;
 		}
 		seen = &v->seals[v->seal_count++];
@@ -49,7 +54,12 @@ static int read_lines(struct verify *v, uint64_t *ret_torn, struct err *err)
 		seen->known = seen->parsed && is_known(v, seen->line.key);
 	}
 	*ret_torn = reader.torn;
-	return r < 0 ? err_set(err, -r, "read '" WHERE "'") : 0;
+	if (r == -EMSGSIZE)
+		verify_find(v, "seal.malformed", WHERE, v->seal_count + 1,
+			"this line is longer than any seal, and what follows it was not read");
+	else if (r < 0)
+		verify_find_unread(v, NOUN_SEALS, WHERE, r);
+	return r == 0;
 }
 
 /* Whose signatures these are. A store that was signed anew by one who has no key of ours is told once. */
@@ -247,13 +257,11 @@ static void sort_seals(struct verify *v)
 		qsort(v->by_attempt, v->by_attempt_count, sizeof(struct seal_seen *), by_place);
 }
 
-int verify_seals(struct verify *v, const char *store_id, struct err *err)
+void verify_seals(struct verify *v, const char *store_id)
 {
 	uint64_t torn;
-	int r = read_lines(v, &torn, err);
+	bool whole = read_lines(v, &torn);
 
-	if (r < 0)
-		return r;
 	sort_seals(v);
 	if (torn > 0)
 		verify_remark(v, "seals.torn", WHERE, 0,
@@ -261,9 +269,8 @@ int verify_seals(struct verify *v, const char *store_id, struct err *err)
 			(unsigned long long)torn);
 	check_chain(v, store_id);
 	check_doubles(v);
-	if (check_signers(v))
+	if (check_signers(v) && whole)
 		check_note(v);
-	return 0;
 }
 
 /* The last seal of the attempt stands last among its own, so a search from above finds it. */

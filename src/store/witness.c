@@ -20,6 +20,7 @@ void witness_free(struct witness *w)
 	if (w == NULL)
 		return;
 	free(w->signers);
+	strv_free(w->living);
 	row_set_done(&w->rows);
 	free(w);
 }
@@ -36,13 +37,17 @@ static void load_rows(struct store *s, struct witness *w)
 		return;
 	w->has_index = true;
 	row_set_sink(&w->rows, &sink);
-	r = index_open(s, /* write= */ false, &x, &err);
+	r = index_open_mode(s, INDEX_WITNESS, &x, &err);
 	if (r == 0)
+		(void)snprintf(w->index_foreign, sizeof(w->index_foreign), "%s", x->foreign);
+	w->has_rows = r == 0 && !x->is_unreadable;
+	if (w->has_rows)
 		r = index_check(x, &err);
-	if (r == 0)
-		r = index_emit(x, &sink, &err);
+	if (w->has_rows && r == 0)
+		r = index_emit(x, &sink, row_set_add_odd, &err);
 	if (r != 0)
 		(void)snprintf(w->index_broken, sizeof(w->index_broken), "%.250s", err.text);
+	w->index_is_no_file = r == -EINVAL;
 	index_close(x);
 	row_set_sort(&w->rows);
 }
@@ -65,6 +70,9 @@ int store_witness_load(struct store *s, struct err *err)
 	}
 	if (fstatat(s->fd, "seals.jsonl", &st, AT_SYMLINK_NOFOLLOW) == 0)
 		w->seal_bytes = (uint64_t)st.st_size;
+	/* in this order: a seal that is counted here either has its row, or an engine that lives is about to
+	 * put it, or died before it did */
+	w->living = runs_living(s->fd);
 	load_rows(s, w);
 	witness_free(s->witness);
 	s->witness = w;

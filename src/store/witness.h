@@ -17,9 +17,13 @@ struct witness {
 	struct seal_note note;
 	uint64_t
 		seal_bytes; /* of seals.jsonl before the rows were read: later seals may lack rows here */
-	bool has_index;
-	char index_broken[256]; /* why its rows could not be read; "" when they could */
-	struct row_set rows;    /* sorted */
+	char **living;           /* owned: runs whose engine lives */
+	bool has_index;          /* something has its name */
+	bool index_is_no_file;   /* … and is no regular file */
+	bool has_rows;           /* its tables are hemra's */
+	char index_foreign[128]; /* how its schema differs from hemra's; "" when it does not */
+	char index_broken[256];  /* why its rows could not be read; "" when they could */
+	struct row_set rows;     /* sorted */
 };
 
 void witness_free(struct witness *w); /* accepts NULL */

@@ -38,11 +38,12 @@ static struct rig r;
 static void set_up(const struct row *row, const struct stage *s, bool is_twin)
 {
 	static struct plan_mount mounts[1];
-	static char *covered[2];
+	static char *covered[3];
 
 	rig_init(&r, SANDBOX_NATIVE);
 	mounts[0] = (struct plan_mount){s->workspace, (char *)(uintptr_t) "/workspace", true};
 	covered[0] = s->store;
+	covered[1] = s->deep_store;
 	r.spec.mounts = mounts;
 	r.spec.mount_count = 1;
 	r.spec.covered = covered;
@@ -164,11 +165,16 @@ static int run_stage(bool as_user)
 {
 	struct stage s = {.workspace = place_make(), .home = place_make()};
 	int failed, listener;
+	char *deep;
 
 	s.store = place_path(s.workspace, "store");
-	if (as_user && (chown(s.workspace, 1001, 1001) < 0 || chown(s.home, 1001, 1001) < 0))
+	deep = place_path(s.workspace, "deep");
+	s.deep_store = place_path(deep, "store");
+	if (mkdir(s.store, 0777) < 0 || chmod(s.store, 0777) < 0 || mkdir(deep, 0777) < 0 ||
+		mkdir(s.deep_store, 0755) < 0)
 		return 1;
-	if (mkdir(s.store, 0777) < 0 || chmod(s.store, 0777) < 0)
+	if (as_user && (chown(s.workspace, 1001, 1001) < 0 || chown(s.home, 1001, 1001) < 0 ||
+			       chown(deep, 1001, 1001) < 0 || chown(s.deep_store, 1001, 1001) < 0))
 		return 1;
 	place_write(s.store, "key", "stolen\n");
 	place_write(s.home, "id_rsa", "stolen\n");

@@ -30,7 +30,7 @@ extern const struct row rows[]; /* ends with a row without a name */
 
 /* The "host" of the rows: HOME and SSH_AUTH_SOCK point to home. */
 struct stage {
-	char *workspace, *store, *home;
+	char *workspace, *store, *deep_store, *home;
 };
 
 #endif

@@ -227,5 +227,29 @@ const struct row rows[] = {
 		.claim = CLAIM_COUNT,
 		.twin = FOR_BOTH,
 	},
+	{
+		.name = "leave a set-group-id file behind",
+		.script = "touch x z; chmod 2755 x 2>/dev/null && echo made; "
+			  "python3 -c 'import os;os.open(\"y2\",os.O_CREAT|os.O_WRONLY,0o2755);"
+			  "print(\"opened\")' 2>/dev/null; "
+			  "python3 -c 'import os;os.mknod(\"y3\",0o102755);"
+			  "print(\"mknod\")' 2>/dev/null; "
+			  "python3 -c 'import os;os.fchmod(os.open(\"z\",0),0o2711);"
+			  "print(\"fchmod\")' 2>/dev/null; true",
+		.refused = "",
+		.works = "made\nopened\nmknod\nfchmod\n",
+		.weaker = WEAKER_SECCOMP,
+		.claim = CLAIM_COUNT,
+		.twin = FOR_BOTH,
+	},
+	{
+		.name = "move a covered directory away with the one it is in",
+		.script = "mv deep gone 2>/dev/null && mkdir -p deep/store && echo replaced; true",
+		.refused = "",
+		.works = "replaced\n",
+		.without = BOX_WITHOUT_PINS,
+		.claim = CLAIM_COUNT,
+		.twin = FOR_BOTH,
+	},
 	{.name = NULL},
 };

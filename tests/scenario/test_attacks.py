@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hostile testers found once; each with what must still work beside it."""
 
+import json
 import os
 import stat
 
@@ -130,3 +131,15 @@ def test_git_can_be_used_and_its_configuration_cannot(hemra):
         assert "fsmonitor" not in file.read()
     assert not os.path.exists(hemra.cwd + "/.git/hooks/post-commit")
     write(hemra.cwd + "/plain", "")
+
+
+def test_what_git_would_now_obey_is_named_at_the_end(hemra):
+    """A .git/commondir that is not there cannot be kept from being made; it is named."""
+    assert hemra.popen(["git", "init", "-q", "."]).wait(timeout=60) == 0
+    done = hemra.run("exec", "--json", "--", "sh", "-c", "echo ../evil >.git/commondir")
+    assert ".git/commondir" in done.err, repr(done)
+    row = json.loads(done.out.splitlines()[-1])["attempts"][0]
+    assert row["planted"] == ".git/commondir", repr(done)
+    assert {"planted": [".git/commondir"]} in hemra.of_type(row["attempt"], "workspace")
+    done = hemra.run("exec", "--no-record", "--", "true")
+    assert "obey" not in done.err, repr(done)

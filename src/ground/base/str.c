@@ -283,11 +283,12 @@ const char *str_nearest(const char *word, const char *const *candidates)
 static bool is_deceptive(uint32_t rune)
 {
 	return rune == 0x7f || (rune >= 0x80 && rune <= 0x9f) || rune == 0xad || rune == 0x34f ||
-	       rune == 0x61c || rune == 0x115f || rune == 0x1160 || (rune >= 0x180b && rune <= 0x180f) ||
-	       rune == 0x3164 || rune == 0xffa0 || (rune >= 0xfe00 && rune <= 0xfe0e) ||
-	       (rune >= 0x200b && rune <= 0x200f) || (rune >= 0x2028 && rune <= 0x202e) ||
-	       (rune >= 0x2060 && rune <= 0x206f) || rune == 0xfeff ||
-	       (rune >= 0xfff9 && rune <= 0xfffb) || (rune >= 0xe0000 && rune <= 0xe0fff);
+	       rune == 0x61c || rune == 0x115f || rune == 0x1160 ||
+	       (rune >= 0x180b && rune <= 0x180f) || rune == 0x3164 || rune == 0xffa0 ||
+	       (rune >= 0xfe00 && rune <= 0xfe0e) || (rune >= 0x200b && rune <= 0x200f) ||
+	       (rune >= 0x2028 && rune <= 0x202e) || (rune >= 0x2060 && rune <= 0x206f) ||
+	       rune == 0xfeff || (rune >= 0xfff9 && rune <= 0xfffb) ||
+	       (rune >= 0xe0000 && rune <= 0xe0fff);
 }
 
 void str_add_visible(struct buf *out, const char *bytes, size_t size, bool keep_lines)

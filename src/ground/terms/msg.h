@@ -112,6 +112,7 @@ struct msg_settled {
 	int32_t exit_status; /* exec: what the command's status maps to */
 	uint32_t unexpected; /* probe claims that did not come out as expected */
 	char reason[504];
+	char planted[504]; /* what git on the host would now obey, "a, b"; empty: nothing new */
 };
 
 struct msg_artifact {

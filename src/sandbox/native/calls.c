@@ -3,9 +3,9 @@
  *
  * Everything is allowed but this: what makes or joins namespaces and mounts, what opens a large
  * part of the kernel to somebody who needs none of it, what reaches past a descriptor that was
- * given, and ways to leave a set-user-id file behind. Tracing, filters and Landlock of the box's
- * own are allowed: debuggers and agents that sandbox their tools need them. ENOSYS where
- * programs fall back on it, EPERM elsewhere. */
+ * given, and ways to leave a set-user-id or set-group-id file behind. Tracing, filters and
+ * Landlock of the box's own are allowed: debuggers and agents that sandbox their tools need them.
+ * ENOSYS where programs fall back on it, EPERM elsewhere. */
 
 #include <assert.h>
 #include <errno.h>
@@ -25,6 +25,7 @@
 		CLONE_NEWPID | CLONE_NEWNET)
 #define NO_NETLINK_ROUTE 0
 #define SET_UID          (uint64_t) S_ISUID
+#define SET_GID          (uint64_t) S_ISGID
 
 /* A call that one of our architectures does not have is left out there. */
 static const struct seccomp_rule rules[] = {
@@ -98,22 +99,36 @@ static const struct seccomp_rule rules[] = {
 	SECCOMP_DENY_IF(mknodat, 2, S_IFMT, S_IFCHR, EPERM),
 	SECCOMP_DENY_IF(mknodat, 2, S_IFMT, S_IFBLK, EPERM),
 	SECCOMP_DENY_IF(mknodat, 2, SET_UID, SET_UID, EPERM),
-	/* set-user-id files: in a bound workspace they would belong to the operator. openat2
-	 * keeps its mode in memory; programs fall back to openat */
+	SECCOMP_DENY_IF(mknodat, 2, SET_GID, SET_GID, EPERM),
+	/* set-user-id and set-group-id files: in a bound workspace they would belong to the
+	 * operator, or to a group of theirs. A filter cannot tell a directory from a file, so a
+	 * directory's set-group-id bit, harmless in itself, can only be inherited; mkdir needs no
+	 * row, since the kernel drops these bits there. openat2 keeps its mode in memory; programs
+	 * fall back to openat */
 	SECCOMP_DENY_IF(fchmod, 1, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF(fchmod, 1, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY_IF(fchmodat, 2, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF(fchmodat, 2, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY_IF(fchmodat2, 2, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF(fchmodat2, 2, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY_IF_BOTH(openat, 2, O_CREAT, O_CREAT, 3, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF_BOTH(openat, 2, O_CREAT, O_CREAT, 3, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY_IF_BOTH(openat, 2, __O_TMPFILE, __O_TMPFILE, 3, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF_BOTH(openat, 2, __O_TMPFILE, __O_TMPFILE, 3, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY(openat2, ENOSYS),
 #ifdef __x86_64__
 	SECCOMP_DENY_IF(mknod, 1, S_IFMT, S_IFCHR, EPERM),
 	SECCOMP_DENY_IF(mknod, 1, S_IFMT, S_IFBLK, EPERM),
 	SECCOMP_DENY_IF(mknod, 1, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF(mknod, 1, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY_IF(chmod, 1, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF(chmod, 1, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY_IF(creat, 1, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF(creat, 1, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY_IF_BOTH(open, 1, O_CREAT, O_CREAT, 2, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF_BOTH(open, 1, O_CREAT, O_CREAT, 2, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY_IF_BOTH(open, 1, __O_TMPFILE, __O_TMPFILE, 2, SET_UID, SET_UID, EPERM),
+	SECCOMP_DENY_IF_BOTH(open, 1, __O_TMPFILE, __O_TMPFILE, 2, SET_GID, SET_GID, EPERM),
 	SECCOMP_DENY(iopl, EPERM),
 	SECCOMP_DENY(ioperm, EPERM),
 	SECCOMP_DENY(uselib, ENOSYS),

@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -146,6 +147,16 @@ static void map_own_id(const struct child *c)
 	(void)process_set_dumpable(false); /* until exec */
 }
 
+static void die_with_steward(const struct child *c)
+{
+	int r = process_die_with_parent();
+
+	if (r < 0)
+		fail(c, r, "ask for the death signal");
+	if (pidfd_wait(c->steward, 0) == 0)
+		_exit(125); /* it died before we asked */
+}
+
 static void enter(const struct child *c)
 {
 	int r;
@@ -155,11 +166,7 @@ static void enter(const struct child *c)
 	r = process_become(0, 0, /* keep_groups= */ !c->ids->is_root);
 	if (r < 0)
 		fail(c, r, "become the first user of the box");
-	r = process_die_with_parent();
-	if (r < 0)
-		fail(c, r, "ask for the death signal");
-	if (pidfd_wait(c->steward, 0) == 0)
-		_exit(125); /* it died before we asked */
+	die_with_steward(c);
 	r = ns_leave(CLONE_NEWCGROUP);
 	if (r < 0)
 		fail(c, r, "make the cgroup namespace");
@@ -242,9 +249,29 @@ static void own_by_user(const struct child *c, const char *path)
 		fail(c, -errno, "give '%s' to the box's user", path);
 }
 
+/* In root's mounts only the box's user has an owner on the disk: what is made there is made as that
+ * user. Everywhere else it is ours. A change of user clears the death signal. Keeps errno. */
+static void make_as_user(const struct child *c, bool is_user)
+{
+	int kept = errno;
+
+	(void)setfsgid(is_user ? c->ids->inner_uid : 0); /* never fails for who may */
+	(void)setfsuid(is_user ? c->ids->inner_uid : 0);
+	if (!is_user)
+		die_with_steward(c);
+	errno = kept;
+}
+
 static void make_dir(const struct child *c, const char *path, mode_t mode)
 {
-	if (mkdir(path, mode) == 0) {
+	int r = mkdir(path, mode);
+
+	if (r < 0 && errno == EOVERFLOW) {
+		make_as_user(c, /* is_user= */ true);
+		r = mkdir(path, mode);
+		make_as_user(c, /* is_user= */ false);
+	}
+	if (r == 0) {
 		if (strncmp(path, NATIVE_HOME "/", sizeof(NATIVE_HOME)) == 0)
 			own_by_user(c, path);
 		return;
@@ -277,6 +304,11 @@ static void make_file(const struct child *c, const char *path, mode_t mode, cons
 		make_parents(c, path);
 		fd = open(path, flags, mode);
 	}
+	if (fd < 0 && errno == EOVERFLOW) {
+		make_as_user(c, /* is_user= */ true);
+		fd = open(path, flags, mode);
+		make_as_user(c, /* is_user= */ false);
+	}
 	if (fd < 0 || (size > 0 && write(fd, text, size) != (ssize_t)size))
 		fail(c, -errno, "make '%s' in the box", path);
 }
@@ -305,6 +337,20 @@ static void attach(const struct child *c, int fd, const char *target)
 	attached(c, mount_attach(fd, AT_FDCWD, target), fd, target);
 }
 
+/* A mount does not follow a link at its target. One of ours, as /var/tmp, gives way to it; one that
+ * lies in a mount may be anybody's. */
+static void replace_link(const struct child *c, const char *target)
+{
+	struct stat link, root;
+
+	if (lstat(target, &link) < 0 || !S_ISLNK(link.st_mode))
+		return;
+	if (stat("/", &root) < 0 || link.st_dev != root.st_dev)
+		fail(c, -ELOOP, "mount at '%s' in the box, where another mount has a link", target);
+	if (unlink(target) < 0)
+		fail(c, -errno, "remove the link '%s' of the box", target);
+}
+
 static void bind_at(const struct child *c, int fd, const char *target)
 {
 	struct stat st;
@@ -312,6 +358,7 @@ static void bind_at(const struct child *c, int fd, const char *target)
 
 	if (fd < 0)
 		return; /* an optional source that is not on this host */
+	replace_link(c, target);
 	r = mount_attach(fd, AT_FDCWD, target);
 	if (r != -ENOENT) {
 		attached(c, r, fd, target);
@@ -374,15 +421,16 @@ static void hide(const struct child *c, const char *target)
 	(void)unlink(NOTHING); /* the mount keeps it */
 }
 
-/* Mounts what is at the target once more on itself. */
+/* Mounts what is at the target once more on itself, a link as a link. What is not there, or where
+ * the command cannot come either, is left alone. */
 static void remount(const struct child *c, const char *target, unsigned attributes)
 {
-	struct stat st;
+	autoclose int place = open(target, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	int fd = -1, r;
 
-	if (lstat(target, &st) < 0)
+	if (place < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
 		return;
-	r = mount_copy(AT_FDCWD, target, &fd);
+	r = place < 0 ? -errno : mount_copy(place, "", &fd);
 	if (r == 0)
 		r = mount_change(fd, attributes, 0);
 	if (r < 0)

@@ -224,69 +224,6 @@ static int add_mount(
 	return map_owner(s->fd, m, ids, err);
 }
 
-static void add_for_paths(
-	struct layout *l, enum step_kind kind, const struct box_spec *spec, const char *host_path)
-{
-	char **inside = box_paths_inside(spec, host_path);
-
-	for (size_t i = 0; inside != NULL && inside[i] != NULL; i++)
-		(void)layout_add(l, kind, layout_keep(l, own_strdup(inside[i])));
-	strv_free(inside);
-}
-
-/* The repository at the top of a writable mount: its configuration runs programs on the host.
- * .git is pinned, or it could be renamed and replaced; hooks are made when there are none, for
- * the same. */
-static int protect_git(struct layout *l, const struct plan_mount *m, struct err *err)
-{
-	static const char *const fixed[] = {"config", "config.worktree", "hooks"};
-	char *git = own_printf("%s/.git", m->source);
-	char *inside = own_printf("%s/.git", m->target);
-	autoclose int dir = open(git, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	struct stat st;
-	int r = 0;
-
-	free(git);
-	if (dir <
-		0) { /* a file: a worktree's pointer to its repository. Nothing: nothing is done */
-		(void)layout_add(l, STEP_LOCK, layout_keep(l, inside));
-		return 0;
-	}
-	/* made by root for another owner, it is given to that one */
-	if (fstat(dir, &st) < 0 ||
-		(mkdirat(dir, "hooks", 0755) == 0 ? fchownat(dir, "hooks", st.st_uid, st.st_gid,
-							    AT_SYMLINK_NOFOLLOW) < 0
-						  : errno != EEXIST)) {
-		r = err_set(err, errno,
-			"make the hooks directory of '%s' so that it can be protected", m->source);
-		free(inside);
-		return r;
-	}
-	(void)layout_add(l, STEP_PIN, layout_keep(l, inside));
-	for (size_t i = 0; i < array_count(fixed); i++)
-		(void)layout_add(
-			l, STEP_LOCK, layout_keep(l, own_printf("%s/%s", inside, fixed[i])));
-	return 0;
-}
-
-static int add_rules(struct layout *l, const struct box_spec *spec, struct err *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; (spec->without & BOX_WITHOUT_COVER) == 0 && spec->covered != NULL &&
-			   spec->covered[i] != NULL;
-		i++)
-		add_for_paths(l, STEP_HIDE, spec, spec->covered[i]);
-	for (size_t i = 0; spec->git_protected && (spec->without & BOX_WITHOUT_GIT) == 0 &&
-			   r == 0 && i < spec->mount_count;
-		i++)
-		if (spec->mounts[i].writable)
-			r = protect_git(l, &spec->mounts[i], err);
-	for (size_t i = 0; spec->readonly != NULL && spec->readonly[i] != NULL; i++)
-		add_for_paths(l, STEP_LOCK, spec, spec->readonly[i]);
-	return r;
-}
-
 /* Tests only: what would be there if the root were the host's. */
 static int add_presence(struct layout *l, const struct native_ids *ids, struct err *err)
 {
@@ -315,7 +252,7 @@ int layout_make(struct layout *l, const struct box_spec *spec, const struct nati
 	for (size_t i = 0; i < spec->mount_count && r == 0; i++)
 		r = add_mount(l, &spec->mounts[i], ids, err);
 	if (r == 0)
-		r = add_rules(l, spec, err);
+		layout_protect(l, spec);
 	if ((spec->without & BOX_WITHOUT_PROC_SYS) == 0)
 		(void)layout_add(l, STEP_LOCK, "/proc/sys");
 	if ((spec->without & BOX_WITHOUT_READONLY) == 0)

@@ -40,7 +40,7 @@ enum step_kind {
 	STEP_PROC,     /* target */
 	STEP_BIND,     /* source (or fd) at target, which is made; attributes */
 	STEP_HIDE,     /* target, if there, gives way to something empty that cannot be opened */
-	STEP_LOCK,     /* target, when it exists, becomes read-only */
+	STEP_LOCK,     /* target, when it exists, becomes read-only; a link is only pinned */
 	STEP_PIN,      /* target, if there, becomes a mount: it cannot be renamed away */
 	STEP_SEAL,     /* target, a mount, becomes read-only itself */
 };
@@ -72,6 +72,8 @@ void layout_done(struct layout *l); /* closes the fds too */
 struct step *layout_add(struct layout *l, enum step_kind kind, const char *target);
 const char *layout_keep(struct layout *l, char *text); /* takes the string, returns it */
 void layout_add_etc(struct layout *l);
+/* What of the spec's mounts is hidden, locked and pinned: after every mount. */
+void layout_protect(struct layout *l, const struct box_spec *spec);
 /* Root: has the namespace ready that shows root's files as the box's user's; no matter if not. */
 void layout_prepare_mapping(const struct native_ids *ids);
 

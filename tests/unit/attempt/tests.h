@@ -11,6 +11,7 @@
 
 /* One function per file: runs its group and returns how many tests failed. */
 int test_diff(void);
+int test_gitwatch(void);
 int test_plants(void);
 int test_reward(void);
 int test_tree(void);

@@ -8,6 +8,7 @@ int main(void)
 	int failed = 0;
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);
+	failed += test_begin();
 	failed += test_options();
 	failed += test_help();
 	failed += test_exit();

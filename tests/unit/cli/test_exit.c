@@ -95,6 +95,12 @@ static void test_errors_become_statuses(void **state)
 	assert_int_equal(exit_of_error(VERB_RUN, ENOTSUP), 2);
 	assert_int_equal(exit_of_error(VERB_RUNS, ENOENT), 2);
 	assert_int_equal(exit_of_error(VERB_EXPORT, ENOSPC), 3);
+	assert_int_equal(exit_of_error(VERB_RUN, EACCES), 2); /* a task that cannot be read */
+	assert_int_equal(exit_of_error(VERB_RUN, EBADMSG), 3);
+	assert_int_equal(exit_of_error(VERB_RUNS, EACCES), 3); /* a store that cannot be read */
+	assert_int_equal(exit_of_error(VERB_RM, EPERM), 3);    /* a key that is open to others */
+	assert_int_equal(exit_of_error(VERB_RM, EBUSY), 2);    /* an attempt that still runs */
+	assert_int_equal(exit_of_error(VERB_EXEC, ENOSPC), 125);
 }
 
 static void test_scores_have_a_mean_and_an_error(void **state)

@@ -76,8 +76,8 @@ static void test_the_man_page_escapes_what_roff_would_read(void **state)
 	help_man(&page);
 	/* every line that begins with a point is a request that we wrote */
 	for (line = buf_text(&page); *line != '\0'; line += strcspn(line, "\n") + 1) {
-		static const char *const requests[] = {".\\\"", ".TH ", ".nh", ".SH ", ".SS ",
-			".B ", ".I ", ".PP", ".TP", ".RS ", ".RE", ".EX", ".EE"};
+		static const char *const requests[] = {".\\\"", ".TH ", ".nh", ".ad l\n", ".SH ",
+			".SS ", ".B ", ".I ", ".PP", ".TP", ".RS ", ".RE", ".EX", ".EE"};
 		bool known = line[0] != '.';
 
 		for (size_t i = 0; i < array_count(requests) && !known; i++)

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "ground/base/own.h"
@@ -133,11 +135,51 @@ static void test_its_end_is_told(void **state)
 	assert_non_null(strstr(err.text, "the reading process was ended by signal "));
 }
 
+static int lose_the_reader(void *context, struct err *err)
+{
+	int ends[2];
+
+	(void)context;
+	if (pipe2(ends, O_CLOEXEC) < 0)
+		return err_set(err, errno, "make a pipe");
+	(void)close(ends[0]);
+	return write(ends[1], "x", 1) < 0 ? err_set(err, errno, "write") : 0;
+}
+
+/* As `hemra verify | head`: whoever waits for such a child ends as it did. */
+static void test_a_lost_reader_ends_the_parent_too(void **state)
+{
+	static const bool ignored[] = {false, true};
+
+	(void)state;
+	for (size_t i = 0; i < array_count(ignored); i++) {
+		pid_t pid = fork();
+		int status = 0;
+
+		assert_true(pid >= 0);
+		if (pid == 0) {
+			struct err err;
+
+			(void)signal(SIGPIPE, ignored[i] ? SIG_IGN : SIG_DFL);
+			_exit(run(lose_the_reader, &err) == -EPIPE ? 7 : 1);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (ignored[i]) {
+			assert_true(WIFEXITED(status));
+			assert_int_equal(WEXITSTATUS(status), 7); /* it is an errno then */
+		} else {
+			assert_true(WIFSIGNALED(status));
+			assert_int_equal(WTERMSIG(status), SIGPIPE);
+		}
+	}
+}
+
 int test_locked(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_it_reads_beneath_its_directory_and_does_nothing_else),
 		cmocka_unit_test(test_its_end_is_told),
+		cmocka_unit_test(test_a_lost_reader_ends_the_parent_too),
 	};
 
 	return cmocka_run_group_tests_name("locked", tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "cli/options.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ground/base/own.h"
@@ -237,6 +238,44 @@ static void test_paths_stand_against_the_current_directory(void **state)
 	options_done(&o);
 }
 
+static void test_words_that_contradict_one_another_are_refused(void **state)
+{
+	(void)state;
+	REFUSED(EINVAL, "--record-output and --no-record contradict one another: keep what?",
+		"exec", "--no-record", "--record-output", "ls");
+	REFUSED(EINVAL, "--record-output and --no-record contradict one another: keep what?",
+		"exec", "--record-output", "--no-record", "ls");
+	REFUSED(EINVAL, "the command is an empty word", "exec", "--", "");
+	REFUSED(EINVAL, "--workspace '/etc/passwd': it is not a directory", "exec", "-C",
+		"/etc/passwd", "ls");
+}
+
+/* Nothing can stand against a directory that is gone; who only asks for help is not in need of one. */
+static void test_a_current_directory_that_is_gone_is_named(void **state)
+{
+	char directory[] = "/tmp/unit-cli-XXXXXX";
+	autofree char *here = get_current_dir_name();
+	struct options o;
+	struct err err;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	assert_int_equal(chdir(directory), 0);
+	assert_int_equal(rmdir(directory), 0);
+	REFUSED(ENOENT, "find the current directory (was it removed?): No such file or directory",
+		"exec", "ls");
+	assert_int_equal(PARSE(&o, &err, "runs", "--json"), -ENOENT);
+	assert_true(o.json);
+	options_done(&o);
+	assert_int_equal(PARSE(&o, &err, "runs", "--help"), 0);
+	options_done(&o);
+	assert_int_equal(PARSE(&o, &err, "help", "run"), 0);
+	options_done(&o);
+	assert_int_equal(PARSE(&o, &err, "version"), 0);
+	options_done(&o);
+	assert_int_equal(chdir(here), 0);
+}
+
 static void test_help_and_version_need_no_verb(void **state)
 {
 	struct options o;
@@ -268,6 +307,8 @@ int test_options(void)
 		cmocka_unit_test(test_a_value_given_to_env_is_not_repeated),
 		cmocka_unit_test(test_json_is_seen_although_another_word_is_wrong),
 		cmocka_unit_test(test_paths_stand_against_the_current_directory),
+		cmocka_unit_test(test_words_that_contradict_one_another_are_refused),
+		cmocka_unit_test(test_a_current_directory_that_is_gone_is_named),
 		cmocka_unit_test(test_help_and_version_need_no_verb),
 	};
 

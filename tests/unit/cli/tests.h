@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+int test_begin(void);
 int test_options(void);
 int test_help(void);
 int test_exit(void);

@@ -62,11 +62,19 @@ static void measure(const char *name, const struct needle *n, const char *text, 
 
 int main(void)
 {
+	static const char *const plain[] = {"{\"type\":\"assistant\",", "\"text\":\"",
+		"Let me look at ", "the failing test ", "in src/main.c", "\"},",
+		"\"usage\":{\"input_tokens\":1234}", "for (int i = 0; i < n; i++)",
+		"sum += values[i];", "0x7ffd3a2c ", "error: ", "expected ';' before 'return'",
+		"/usr/lib/x86_64-linux-gnu/"};
 	static const char *const json[] = {"{\"type\":\"assistant\",", "\"text\":\"",
 		"Let me look at ", "the failing test ", "in src/main.c\\n", "\"},",
 		"\"usage\":{\"input_tokens\":1234}", "for (int i = 0; i < n; i++)\\n\\t",
 		"sum += values[i];", "0x7ffd3a2c ", "error: ", "expected ';' before 'return'",
 		"/usr/lib/x86_64-linux-gnu/"};
+	static const char *const twice[] = {"{\\\"type\\\":", "\\\"assistant\\\",",
+		"the failing test ", "in src/main.c\\\\n", "\\\\t\\\\\\\"sum\\\\\\\"", "100%25",
+		"%20and%2Fmore"};
 	static const char *const base64[] = {"iVBORw0KGgoAAAANSUhEUg", "AAAB4AAAAQ4CAYAAADo08FD",
 		"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9", "TWFuIGlzIGRpc3Rpbmd1aXNoZWQ", "sk-ant-"};
 	static char values[SECRETS][40], names[SECRETS][8], text[EVENTS * EVENT_BYTES];
@@ -88,8 +96,12 @@ int main(void)
 	if (needle_new(secrets, SECRETS, &n, NULL) < 0)
 		return 1;
 	printf("needle built in %.2f ms\n", (cpu_ns() - start) / 1e6);
+	fill_events(text, plain, array_count(plain), &seed);
+	measure("plain", n, text, 200);
 	fill_events(text, json, array_count(json), &seed);
 	measure("json", n, text, 200);
+	fill_events(text, twice, array_count(twice), &seed);
+	measure("all views", n, text, 50);
 	fill_events(text, base64, array_count(base64), &seed);
 	measure("base64", n, text, 200);
 	for (size_t i = 0; i < sizeof(text); i++)

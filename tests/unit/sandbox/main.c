@@ -24,6 +24,7 @@ static int run_groups(void)
 	failed += test_start();
 	failed += test_inside();
 	failed += test_mounts();
+	failed += test_protect();
 	failed += test_limits();
 	failed += test_death();
 	return failed;

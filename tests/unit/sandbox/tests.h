@@ -14,6 +14,7 @@ int test_death(void);
 int test_inside(void);
 int test_limits(void);
 int test_mounts(void);
+int test_protect(void);
 int test_start(void);
 
 /* Every group runs twice: as root, and in a process that became an ordinary user. */

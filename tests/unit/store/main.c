@@ -20,5 +20,8 @@ int main(void)
 	failed += test_keep();
 	failed += test_export();
 	failed += test_locked();
+	failed += test_hostile();
+	failed += test_schema();
+	failed += test_unsealed_list();
 	return failed;
 }

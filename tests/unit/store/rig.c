@@ -3,6 +3,7 @@
 
 #include "tests.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "ground/base/own.h"
 #include "ground/base/str.h"
 
-#define KINDS_MAX 64
+#define KINDS_MAX 128
 
 static struct {
 	char kind[48];
@@ -247,4 +248,49 @@ uint64_t line_of(const char *kind)
 			return found[i].line;
 	fail_msg("no finding %s", kind);
 	return 0;
+}
+
+static int run_sql(sqlite3 *db, const char *sql)
+{
+	char *error = NULL;
+
+	if (sqlite3_exec(db, sql, NULL, NULL, &error) != SQLITE_OK)
+		fail_msg("%s: %s", sql, error);
+	return 0;
+}
+
+void tamper_plainly(const char *sql)
+{
+	autofree char *path = inside("index.sqlite");
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	(void)run_sql(db, sql);
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+void tamper(const char *sql)
+{
+	autodone(buf_done) struct buf drops = {.max = 1 << 20}, makes = {.max = 1 << 20};
+	autofree char *path = inside("index.sqlite");
+	sqlite3_stmt *s;
+	sqlite3 *db;
+
+	assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(db, "SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'",
+			-1, &s, NULL),
+		SQLITE_OK);
+	while (sqlite3_step(s) == SQLITE_ROW) {
+		assert_int_equal(buf_addf(&drops, "DROP TRIGGER %s;",
+					 (const char *)sqlite3_column_text(s, 0)),
+			0);
+		assert_int_equal(
+			buf_addf(&makes, "%s;", (const char *)sqlite3_column_text(s, 1)), 0);
+	}
+	assert_int_equal(sqlite3_finalize(s), SQLITE_OK);
+	(void)run_sql(db, buf_text(&drops));
+	(void)run_sql(db, sql);
+	(void)run_sql(db, buf_text(&makes));
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }

@@ -124,7 +124,7 @@ static void test_settings(void **state)
 	assert_int_equal(sqlite3_step(s), SQLITE_ROW);
 	assert_string_equal((const char *)sqlite3_column_text(s, 0), "wal");
 	assert_int_equal(sqlite3_column_int(s, 1), 0x68656d72);
-	assert_int_equal(sqlite3_column_int(s, 2), 1);
+	assert_int_equal(sqlite3_column_int(s, 2), 2);
 	assert_int_equal(sqlite3_column_int(s, 3), 0);
 	assert_int_equal(sqlite3_finalize(s), SQLITE_OK);
 	assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL), SQLITE_OK);

@@ -343,11 +343,30 @@ static void test_other_store(void **state)
 	must_find("seal.inserted seal.other_store");
 }
 
+static void test_is_sealed(void **state)
+{
+	struct event_head head = {0};
+	struct event_log *l;
+	struct id other = new_id();
+
+	(void)state;
+	assert_int_equal(event_log_claim(rig_store, &rig_attempts[1], &l, NULL), 0);
+	event_log_head(l, &head);
+	assert_int_equal(store_is_sealed(rig_store, &rig_attempts[1], &head, NULL), 1);
+	assert_int_equal(store_is_sealed(rig_store, &rig_attempts[0], &head, NULL), 0);
+	assert_int_equal(store_is_sealed(rig_store, &other, &head, NULL), 0);
+	assert_int_equal(event_log_append(l, EVENT_LOSS, "{\"what\":\"x\"}", 12, NULL), 0);
+	event_log_head(l, &head);
+	assert_int_equal(store_is_sealed(rig_store, &rig_attempts[1], &head, NULL), 0);
+	event_log_close(l);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_make, place_remove)
 
 int test_verify_seals(void)
 {
 	const struct CMUnitTest tests[] = {
+		CASE(test_is_sealed),
 		CASE(test_changed),
 		CASE(test_malformed),
 		CASE(test_doubled_key),

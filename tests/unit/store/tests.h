@@ -25,6 +25,9 @@ int test_verify_files(void);
 int test_keep(void);
 int test_export(void);
 int test_locked(void);
+int test_hostile(void);
+int test_schema(void);
+int test_unsealed_list(void);
 
 /* A directory of the test's own: a key directory ("state") and a store ("store") in it. */
 int place_make(void **state);
@@ -59,6 +62,10 @@ void lines_drop(struct lines *l, size_t at);
 void lines_insert(struct lines *l, size_t at, const char *text);
 void lines_done(struct lines *l);
 void replace_once(char *text, const char *from, const char *to); /* of equal length */
+
+/* Changes the index as one would who has the sqlite3 program: the triggers go first and come back. */
+void tamper(const char *sql);
+void tamper_plainly(const char *sql); /* … without a thought for them */
 
 /* store_verify() must find exactly these damning kinds, separated by blanks, sorted; "" for none. */
 void must_find(const char *kinds);
