@@ -20,7 +20,10 @@ def bind_run(hemra, command):
 
 
 def test_an_agent_cannot_rewrite_the_tests_that_grade_it(hemra):
-    """The task lies in the bound workspace: its tests were set aside before the agent ran."""
+    """The task lies in the bound workspace: its tests were set aside before the agent ran.
+
+    Trust page: record.tests
+    """
     done = bind_run(hemra, f"printf '{FORGED}' >tasks/one/tests/test.sh")
     row = done.json["attempts"][0]
     with open(hemra.cwd + "/tasks/one/tests/test.sh", encoding="utf-8") as file:
@@ -41,6 +44,7 @@ def test_a_task_that_changed_after_it_was_planned_is_not_graded_by_it(hemra):
 
 
 def test_what_is_hemras_own_is_not_mounted(hemra):
+    """Trust page: box.own"""
     assert hemra.run("exec", "--", "true").status == 0
     keys = hemra.state + "/hemra/keys"
     assert os.path.exists(keys + "/seal.key")
@@ -92,6 +96,7 @@ def test_closed_standard_descriptors_never_become_ours(hemra):
 
 
 def test_set_user_and_group_id_files_cannot_be_made(hemra):
+    """Trust page: box.setid"""
     done = hemra.run("exec", "--no-record", "--", "python3", "-c",
                      "import os\n"
                      "open('f','w').close()\n"
@@ -134,7 +139,10 @@ def test_git_can_be_used_and_its_configuration_cannot(hemra):
 
 
 def test_what_git_would_now_obey_is_named_at_the_end(hemra):
-    """A .git/commondir that is not there cannot be kept from being made; it is named."""
+    """A .git/commondir that is not there cannot be kept from being made; it is named.
+
+    Trust page: box.planted
+    """
     assert hemra.popen(["git", "init", "-q", "."]).wait(timeout=60) == 0
     done = hemra.run("exec", "--json", "--", "sh", "-c", "echo ../evil >.git/commondir")
     assert ".git/commondir" in done.err, repr(done)
