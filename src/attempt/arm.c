@@ -246,6 +246,8 @@ static int send_streams(struct attempt *a, const int ours[3], struct err *err)
 		.value = {session.kind, p->record_output}};
 	int r = wire_to_warden(a, &m, &session, &fds);
 
+	if (r == -EPIPE || r == -ECONNRESET) /* it died, and nobody has looked at its socket yet */
+		attempt_fail(a, OUTCOME_LOST, "the warden is gone: it ended");
 	return r < 0 ? err_set(err, -r, "hand the box's streams to the warden") : 0;
 }
 

@@ -101,7 +101,8 @@ int orphan_settle(const struct books *b, const struct id *attempt, enum outcome 
 int orphan_rows(const struct books *b, const struct id *attempts, size_t count, struct err *err);
 
 /* reap.c */
-int reap_store(const struct books *books, struct run_reaped *ret, struct err *err);
+/* thorough: looks at every file of events, also when no engine died. */
+int reap_store(const struct books *books, bool thorough, struct run_reaped *ret, struct err *err);
 /* The work directory (beneath the store and beneath work, which may be NULL) and the socket. */
 void reap_files(
 	struct store *store, const struct id *attempt, const char *work, struct run_reaped *result);

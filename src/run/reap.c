@@ -160,6 +160,28 @@ static void look_at_events(struct reap *r, int events, const char *name)
 		remove_empty(r, events, name);
 }
 
+static int take_run(void *context, const struct index_attempt *row)
+{
+	*(struct id *)context = row->run;
+	return 0;
+}
+
+/* An engine may die between a row and its seal. */
+static int add_unsealed(void *context, const struct id *attempt)
+{
+	struct reap *r = context;
+	struct id run = {0};
+	struct err err;
+
+	for (size_t i = 0; i < r->count; i++)
+		if (strcmp(r->orphans[i].attempt.text, attempt->text) == 0)
+			return 0;
+	if (index_get_attempt(r->books->index, attempt, take_run, &run, &err) == 0 &&
+		!id_is_none(&run))
+		add_orphan(r, &run, attempt);
+	return 0;
+}
+
 static void find_unknown(struct reap *r)
 {
 	int events =
@@ -231,7 +253,7 @@ static int complete_rows(struct reap *r, struct err *err)
 	return count > 0 || r->any_dead ? orphan_rows(r->books, settled, count, err) : 0;
 }
 
-int reap_store(const struct books *books, struct run_reaped *ret, struct err *err)
+int reap_store(const struct books *books, bool thorough, struct run_reaped *ret, struct err *err)
 {
 	struct reap r = {.books = books, .result = ret};
 	const struct sandbox_provider *native = sandbox_provider_find(SANDBOX_NATIVE);
@@ -239,9 +261,11 @@ int reap_store(const struct books *books, struct run_reaped *ret, struct err *er
 
 	*ret = (struct run_reaped){0};
 	each_run_lock(&r, count_engine);
-	e = index_each_attempt(books->index, NULL, add_unfinished, &r, err);
-	if (e == 0 && r.any_dead)
+	e = index_each_open(books->index, add_unfinished, &r, err);
+	if (e == 0 && (r.any_dead || thorough)) {
 		find_unknown(&r);
+		e = store_each_unsealed(books->store, add_unsealed, &r, err);
+	}
 	for (size_t i = 0; e == 0 && i < r.count; i++)
 		reap_one(&r, &r.orphans[i]);
 	if (e == 0)
@@ -267,7 +291,7 @@ int run_reap(const char *path, struct run_reaped *ret, struct err *err)
 	if (e == 0)
 		e = seal_key_open(&books.key, err);
 	if (e == 0)
-		e = reap_store(&books, ret, err);
+		e = reap_store(&books, /* thorough= */ true, ret, err);
 	index_close(books.index);
 	seal_key_close(books.key);
 	store_close(books.store);

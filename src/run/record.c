@@ -54,7 +54,7 @@ int engine_open_store(struct engine *e, struct err *err)
 	if (lock_run(e, err) < 0)
 		return -err->code;
 	/* what others left is tidied first; a failure there must not stop this run */
-	if (reap_store(&e->books, &reaped, err) < 0)
+	if (reap_store(&e->books, /* thorough= */ false, &reaped, err) < 0)
 		log_debug("reap: %s", err->text);
 	return 0;
 }

@@ -186,7 +186,7 @@ static int compare_schema(struct index *x, int version, struct err *err)
 
 static int check_inside(struct index *x, int *ret_version, struct err *err)
 {
-	int application, version, r;
+	int application = 0, version = 0, r;
 
 	r = read_number(x, "PRAGMA user_version", &version, err);
 	if (r == 0)

@@ -156,7 +156,7 @@ bool verify_file(struct verify *v, const struct verify_file *f, unsigned *ret_mo
 {
 	autoclose int fd = -1;
 	uint8_t digest[32];
-	struct stat st;
+	struct stat st = {0};
 	int r = fileat_open(v->dir, f->name, O_RDONLY, &fd, /* err= */ NULL);
 
 	if (r == 0 && fstat(fd, &st) < 0)

@@ -216,18 +216,19 @@ def test_a_torn_tail_is_kept_and_stated(hemra):
 # ---- an engine that dies between two writes --------------------------------------------------------
 
 
-def index_of(hemra):
-    """The index without the triggers that forbid changes: what a dead engine did not write is taken out."""
-    base = sqlite3.connect(hemra.store + "/index.sqlite")
-    for (name,) in base.execute("select name from sqlite_master where type = 'trigger'").fetchall():
-        base.execute(f"drop trigger {name}")
-    return base
-
-
 def rows_gone(hemra, attempt, tables):
-    base = index_of(hemra)
-    for table in tables:
+    """What a dead engine did not write is taken out. The triggers that forbid it are back after: hemra refuses
+    an index that lacks one."""
+    base = sqlite3.connect(hemra.store + "/index.sqlite")
+    triggers = base.execute("select name, sql from sqlite_master where type = 'trigger'").fetchall()
+    for name, _ in triggers:
+        base.execute(f"drop trigger {name}")
+    for table in ["unsettled"] + tables:
         base.execute(f"delete from {table}" + (f" where attempt = '{attempt}'" if table != "runs" else ""))
+    if "attempts" not in tables:
+        base.execute("insert into unsettled values (?)", (attempt,))
+    for _, sql in triggers:
+        base.execute(sql)
     base.commit()
     base.close()
 
