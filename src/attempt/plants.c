@@ -18,8 +18,8 @@ static const char *const names[] = {".gitattributes", ".gitmodules", ".gitconfig
 	".nvimrc", "*.pth", NULL};
 
 /* Matched against the whole path and against every tail of it that begins after a slash. */
-static const char *const paths[] = {".git/hooks/*", ".git/config", ".git/config.worktree", ".git/commondir",
-	".git/info/attributes", ".git/modules/*/hooks/*", ".git/modules/*/config",
+static const char *const paths[] = {".git/hooks/*", ".git/config", ".git/config.worktree",
+	".git/commondir", ".git/info/attributes", ".git/modules/*/hooks/*", ".git/modules/*/config",
 	".git/worktrees/*/commondir", ".husky/*", ".vscode/tasks.json", ".vscode/settings.json",
 	".vscode/launch.json", ".vscode/extensions.json", ".idea/*", ".claude/*", ".codex/*",
 	".gemini/*", ".cursor/*", ".opencode/*", ".github/workflows/*", ".cargo/config.toml",

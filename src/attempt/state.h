@@ -81,7 +81,7 @@ struct attempt {
 	uint64_t artifact_bytes;
 	struct git_watch *git_watch; /* of a bound workspace; NULL: none */
 	char planted[504];           /* see struct msg_settled */
-	char **declared; /* artifact paths as the harness declared them */
+	char **declared;             /* artifact paths as the harness declared them */
 	size_t declared_count;
 
 	/* box */

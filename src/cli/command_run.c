@@ -295,8 +295,8 @@ static void explain_exec(const struct run_report *report)
 	}
 	reason = out_line(a->reason);
 	if (a->planted[0] != '\0')
-		(void)fprintf(stderr, "hemra: look before you use git here; it would now obey: %s\n",
-			a->planted);
+		(void)fprintf(stderr,
+			"hemra: look before you use git here; it would now obey: %s\n", a->planted);
 	if (a->outcome == OUTCOME_COMPLETED ||
 		(a->outcome == OUTCOME_AGENT_ERROR && a->exit_status < 126) ||
 		a->outcome == OUTCOME_CRASHED)

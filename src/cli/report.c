@@ -182,7 +182,8 @@ void report_print(const struct run_report *r, struct place *place)
 	print_reasons(r, place);
 	for (size_t i = 0; i < r->count; i++)
 		if (r->attempts[i].planted[0] != '\0')
-			(void)printf("look before you use git in the workspace; it would now obey: %s\n",
+			(void)printf(
+				"look before you use git in the workspace; it would now obey: %s\n",
 				r->attempts[i].planted);
 	if (r->cancelled)
 		(void)puts("The run was cancelled.");

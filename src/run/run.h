@@ -43,7 +43,8 @@ struct run_attempt {
 	struct usage usage;
 	int exit_status; /* exec: the status to exit with */
 	unsigned weaker;
-	char planted[504];   /* what git on the host would now obey, fit to show; empty: nothing new */
+	char planted
+		[504]; /* what git on the host would now obey, fit to show; empty: nothing new */
 	unsigned unexpected; /* probe claims that came out otherwise */
 };
 

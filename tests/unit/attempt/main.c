@@ -5,5 +5,6 @@
 
 int main(void)
 {
-	return test_diff() + test_gitwatch() + test_plants() + test_reward() + test_tree() + test_warden();
+	return test_diff() + test_gitwatch() + test_plants() + test_reward() + test_tree() +
+	       test_warden();
 }
