@@ -99,6 +99,31 @@ static void remove_lock(struct reap *r, int live, const char *name, int fd)
 		r->result->sockets++;
 }
 
+/* A steward that was killed after its last line leaves its socket, and its attempt is none of the
+ * unfinished. */
+static void sweep_sockets(struct reap *r)
+{
+	int live = openat(store_fd(r->books->store), "live", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = live >= 0 ? fdopendir(live) : NULL;
+	struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		autofree char *events = NULL;
+		autoclose int fd = -1;
+
+		if (!str_ends(entry->d_name, ".sock") || strlen(entry->d_name) != ID_LENGTH + 5)
+			continue;
+		events = own_printf("events/%.*s.jsonl", ID_LENGTH, entry->d_name);
+		fd = openat(store_fd(r->books->store), events, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+		if (fd < 0 ? errno != ENOENT : flock(fd, LOCK_EX | LOCK_NB) < 0)
+			continue; /* its steward lives */
+		if (unlinkat(dirfd(dir), entry->d_name, 0) == 0)
+			r->result->sockets++;
+	}
+	if (dir != NULL)
+		(void)closedir(dir); /* only read from */
+}
+
 /* Takes the lock of a run's engine: true when nobody holds it. *ret_work is where its attempts
  * worked when that was not the store, else NULL. */
 static bool engine_is_dead(const struct reap *r, const struct id *run, char **ret_work)
@@ -272,6 +297,7 @@ int reap_store(const struct books *books, bool thorough, struct run_reaped *ret,
 		e = complete_rows(&r, err);
 	if (e == 0)
 		each_run_lock(&r, remove_lock);
+	sweep_sockets(&r);
 	free(r.orphans);
 	if (e < 0)
 		return e;

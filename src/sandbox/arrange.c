@@ -17,6 +17,7 @@
 enum {
 	IMAGE = INIT_FD_COUNT, /* where the image goes */
 	CLEAR = 20,            /* above every place that is given out */
+	SIGNALS = 64,          /* the kernel's, real-time ones included */
 };
 
 int arrange_and_exec(const int stdio[3], int control, int steward, int link, int image)
@@ -25,6 +26,8 @@ int arrange_and_exec(const int stdio[3], int control, int steward, int link, int
 	const int keep[] = {INIT_FD_CONTROL, INIT_FD_STEWARD, INIT_FD_LINK, IMAGE};
 	char name[] = "hemra-init";
 	char *const argv[] = {name, NULL}, *const envp[] = {NULL};
+	/* struct kernel_sigaction of all zeroes: handler SIG_DFL, no flags, no restorer, empty mask */
+	static const unsigned long as_new[8];
 	sigset_t none;
 
 	static_assert(array_count(from) == IMAGE + 1, "one descriptor for each place");
@@ -39,8 +42,11 @@ int arrange_and_exec(const int stdio[3], int control, int steward, int link, int
 		if (dup3(from[i], (int)i, i == IMAGE ? O_CLOEXEC : 0) < 0)
 			return -errno;
 	(void)process_close_fds(keep, array_count(keep)); /* the rest is closed by exec as well */
-	for (int i = 1; i < NSIG; i++)
-		(void)signal(i, SIG_DFL); /* what the steward ignores the box does not */
+	/* What the steward ignores the box does not; by the kernel's own call, because the C library
+	 * keeps two signals to itself that whoever started hemra may have ignored. SIGKILL and SIGSTOP
+	 * cannot be set. */
+	for (int i = 1; i <= SIGNALS; i++)
+		(void)syscall(__NR_rt_sigaction, i, as_new, NULL, SIGNALS / 8);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)syscall(__NR_execveat, IMAGE, "", argv, envp, AT_EMPTY_PATH);

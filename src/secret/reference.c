@@ -91,6 +91,13 @@ static int open_env(const struct reference *r, struct source *ret, struct err *e
 	return 0;
 }
 
+int reference_refuse_size(const char *path, size_t bytes, struct err *err)
+{
+	if (bytes == 0)
+		return err_say(err, ENOENT, "'%s' is empty", path);
+	return err_say(err, E2BIG, "'%s' is longer than %d bytes", path, REFERENCE_VALUE_MAX);
+}
+
 static int check_file(const struct stat *st, const char *path, bool is_credential, struct err *err)
 {
 	mode_t others = is_credential ? S_IRWXO : S_IRGRP | S_IWGRP | S_IRWXO;
@@ -105,12 +112,9 @@ static int check_file(const struct stat *st, const char *path, bool is_credentia
 		return err_say(err, EACCES,
 			"'%s' has mode %04o, so others can reach it: chmod 600 it first", path,
 			st->st_mode & 07777);
-	if (st->st_size == 0)
-		return err_say(err, ENOENT, "'%s' is empty", path);
 	/* one more, for the final newline */
-	if (st->st_size > REFERENCE_VALUE_MAX + 1)
-		return err_say(
-			err, E2BIG, "'%s' is longer than %d bytes", path, REFERENCE_VALUE_MAX);
+	if (st->st_size == 0 || st->st_size > REFERENCE_VALUE_MAX + 1)
+		return reference_refuse_size(path, (size_t)st->st_size, err);
 	return 0;
 }
 
@@ -168,14 +172,26 @@ void source_close(struct source *s)
 	*s = (struct source){.fd = -1};
 }
 
-/* The final newline of a file is no part of its value; of the value nothing is read here. */
-static bool is_shorter(const struct source *s, size_t least_bytes)
+/* The final newline of a file is no part of its value; of the value nothing else is read here. */
+static size_t value_bytes(const struct source *s)
 {
 	char last;
 
 	if (s->fd >= 0 && pread(s->fd, &last, 1, (off_t)s->bytes - 1) == 1 && last == '\n')
-		return s->bytes - 1 < least_bytes;
-	return s->bytes < least_bytes;
+		return s->bytes - 1;
+	return s->bytes;
+}
+
+static int check_size(const struct source *s, size_t least_bytes, struct err *err)
+{
+	size_t bytes = value_bytes(s);
+
+	if (bytes == 0 || bytes > REFERENCE_VALUE_MAX)
+		return reference_refuse_size(s->path, bytes, err);
+	if (bytes < least_bytes)
+		return err_say(err, EINVAL,
+			"it is shorter than %zu bytes: it would be found by chance", least_bytes);
+	return 0;
 }
 
 int secret_check(const char *reference, size_t least_bytes, struct err *err)
@@ -188,8 +204,7 @@ int secret_check(const char *reference, size_t least_bytes, struct err *err)
 		result = source_open(&r, &s, err);
 	if (result != 0)
 		return result;
-	if (is_shorter(&s, least_bytes))
-		result = err_say(err, EINVAL, "it is shorter than %zu bytes", least_bytes);
+	result = check_size(&s, least_bytes, err);
 	source_close(&s);
 	return result;
 }

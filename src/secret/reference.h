@@ -30,6 +30,9 @@ struct source {
 	size_t bytes; /* as far as it is known now; more than 0, at most REFERENCE_VALUE_MAX + 1 */
 };
 
+/* The sentence for a file whose value has no byte or too many; a negative errno. */
+int reference_refuse_size(const char *path, size_t bytes, struct err *err);
+
 int source_open(const struct reference *r, struct source *ret, struct err *err);
 void source_close(struct source *s);
 

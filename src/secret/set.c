@@ -68,11 +68,8 @@ static int read_file(const struct source *from, struct value *v, struct err *err
 	}
 	if (v->size > 0 && v->bytes[v->size - 1] == '\n')
 		v->bytes[--v->size] = '\0';
-	if (v->size == 0)
-		return err_say(err, ENOENT, "'%s' is empty", from->path);
-	if (v->size > REFERENCE_VALUE_MAX)
-		return err_say(err, E2BIG, "'%s' is longer than %d bytes", from->path,
-			REFERENCE_VALUE_MAX);
+	if (v->size == 0 || v->size > REFERENCE_VALUE_MAX)
+		return reference_refuse_size(from->path, v->size, err);
 	if (memchr(v->bytes, '\0', v->size) != NULL)
 		return err_say(err, EINVAL, "'%s' holds a NUL byte", from->path);
 	return 0;

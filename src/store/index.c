@@ -21,6 +21,9 @@
 #include "ground/base/own.h"
 #include "store/index_db.h"
 
+#define BEING_MADE_MS      500
+#define BEING_MADE_STEP_MS 10
+
 #define BUSY_MS 5000
 
 const char *const index_files[INDEX_FILES] = {
@@ -259,9 +262,19 @@ int index_open_mode(struct store *s, enum index_mode mode, struct index **ret, s
 	return 0;
 }
 
+/* A store is made in steps: whoever only looks may come between them. An index that stays away or
+ * empty is told as what it is. */
 int index_open(struct store *s, bool write, struct index **ret, struct err *err)
 {
-	return index_open_mode(s, write ? INDEX_WRITE : INDEX_READ, ret, err);
+	const struct timespec pause = {.tv_nsec = BEING_MADE_STEP_MS * 1000000L};
+	int r;
+
+	for (int left = write ? 0 : BEING_MADE_MS;; left -= BEING_MADE_STEP_MS) {
+		r = index_open_mode(s, write ? INDEX_WRITE : INDEX_READ, ret, err);
+		if ((r != -ENOENT && r != -ENODATA) || left <= 0)
+			return r;
+		(void)nanosleep(&pause, NULL);
+	}
 }
 
 int index_open_private(struct store *s, struct index **ret, struct err *err)

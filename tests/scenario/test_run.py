@@ -90,6 +90,8 @@ def test_follow_sees_events_while_the_attempt_runs_and_ends_with_it(hemra):
     hemra.run_file(["agent"], ["tasks/one"])
     running = hemra.start("run", "run.toml", "--json")
     attempt = house.wait_for(hemra.attempts)[0]
+    # the first event is written before its row: the id may be seen before it can be asked for
+    assert house.wait_for(lambda: hemra.run("show", attempt).status == 0)
     follow = hemra.start("show", attempt, "--follow")
     seen = b""
     while b"waiting" not in seen:
