@@ -2,7 +2,7 @@
 /* Builds the automaton.
  *
  * How it works: words go into a trie whose edges carry symbols, and a symbol may stand for two
- * bytes (a hex letter in either case, say). One text can therefore stand at several nodes of the same
+ * bytes (a hex letter in either case). One text can therefore stand at several nodes of the same
  * depth, and a state is what Aho and Corasick's node is, made plural: the nodes that the longest
  * fitting suffix reaches (all at one depth), and the state of everything shorter (its fail state).
  * Its row is the fail state's row with the steps of its own nodes put over it. States are made in

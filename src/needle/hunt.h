@@ -74,7 +74,7 @@ int hunt_feed(
 	struct hunt *h, const uint8_t *bytes, size_t size, hunt_on_match on_match, void *context);
 /* No match that is still to come begins before this offset. */
 uint64_t hunt_settled(const struct hunt *h);
-/* Do the bytes end in a beginning that gives a secret away? *ret is then the earliest, up to here. */
+/* Do the bytes end in a beginning that gives a secret away? *ret is then the earliest. */
 bool hunt_telling(const struct hunt *h, struct match *ret);
 
 static inline const struct form *needle_form(const struct needle *n, uint32_t index)

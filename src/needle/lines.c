@@ -67,22 +67,29 @@ static size_t run_end(const uint8_t *bytes, size_t i, size_t size)
 	return i;
 }
 
-/* Is one of 8 bytes below '+', as blanks and quotes are and no base64 character is? */
-static inline bool has_low(const uint8_t *p)
+/* Not 0: one of 8 bytes is below '+', as blanks and quotes are and no base64 character is. */
+static inline uint64_t low_bytes(const uint8_t *p)
 {
 	const uint64_t ones = UINT64_MAX / 255;
 	uint64_t word;
 
 	memcpy(&word, p, sizeof(word));
-	return ((word - ones * '+') & ~word & ones * 0x80) != 0;
+	return (word - ones * '+') & ~word & ones * 0x80;
 }
 
+/* A run of the minimum covers 16 bytes that begin at a multiple of this. */
+#define STRIDE (LINES_RUN_MIN - 15)
+
 /* Somewhere inside the first run of the minimum in bytes[i..size), or of a shorter one; size when
- * there is none. A run of the minimum covers 16 of the bytes that are looked at together. */
+ * there is none. Mostly there is none at all, which is faster to see without asking each time. */
 static size_t find_run(const uint8_t *bytes, size_t i, size_t size)
 {
-	for (; i + 16 <= size; i += 16)
-		if (!has_low(bytes + i) && !has_low(bytes + i + 8) && is_full(bytes + i))
+	unsigned any = 0;
+
+	for (size_t k = i; k + 16 <= size; k += STRIDE)
+		any |= (low_bytes(bytes + k) | low_bytes(bytes + k + 8)) == 0;
+	for (; any != 0 && i + 16 <= size; i += STRIDE)
+		if (is_full(bytes + i))
 			return i;
 	return size;
 }

@@ -7,8 +7,8 @@
 
 /* Base64 and hex that were broken into lines: what the text of a hunt would hold without the gaps.
  *
- * A line is a row of base64 characters. Up to LINES_GAP_MAX blanks, tabs and line ends behind a line
- * of LINES_RUN_MIN or more are a gap: what follows continues the line. Ordinary words are shorter,
+ * A line is a row of base64 characters. Up to LINES_GAP_MAX blanks, tabs and line ends behind one of
+ * LINES_RUN_MIN characters or more are a gap: what follows continues it. Ordinary words are shorter,
  * so ordinary text has few gaps, and where no form lies across one it is forgotten at once. */
 
 #define LINES_RUN_MIN 32u
@@ -30,14 +30,14 @@ struct lines {
 void lines_done(struct lines *l);
 int lines_copy(struct lines *l, const struct lines *from); /* l is empty; -ENOMEM */
 
-/* More of the text. before is the hunt over the text as it is, not yet fed with these bytes. Offsets
- * in matches are those of that text. 0, what on_match returned, or -ENOMEM. */
+/* More of the text. before is the hunt over the text as it is, not yet fed with these bytes. */
 struct lines_piece {
 	const struct hunt *before; /* borrowed */
 	const uint8_t *bytes;      /* borrowed */
 	size_t size;
 };
 
+/* Offsets in matches are those of the text as it is. 0, what on_match returned, or -ENOMEM. */
 int lines_feed(struct lines *l, const struct lines_piece *p, hunt_on_match on_match, void *context);
 
 /* As with hunt.h; at is where the text ends. */

@@ -56,6 +56,8 @@ int redact_add(void *redact, const struct match *m)
 	size_t low, high = r->count;
 	struct region *into;
 
+	if (m->end <= r->done)
+		return 0; /* found in a view only after a stream was flushed */
 	while (high > 0 && r->regions[high - 1].start > m->end)
 		high--;
 	for (low = high; low > 0 && r->regions[low - 1].end >= m->start;)
@@ -90,6 +92,14 @@ void redact_count(const struct redact *r, const uint64_t seen[SEEN_WORDS],
 		counts[i] += (seen[i / 64] & ~already[i / 64]) >> (i % 64) & 1;
 }
 
+/* Nothing that is still to come begins before the region or lies inside it. */
+static bool is_known(const struct region *g, const struct stretch *s)
+{
+	uint64_t end = s->base + s->size;
+
+	return g->start <= s->settled && (g->end < end ? g->end : end) <= s->decided;
+}
+
 /* Writes bytes up to the region and its replacement. Returns how many replacements that were: 0
  * when it goes on where the last one ended. */
 static int write_region(struct redact *r, const struct stretch *s, struct region *g,
@@ -120,6 +130,16 @@ static int write_region(struct redact *r, const struct stretch *s, struct region
 	return joins ? 0 : 1;
 }
 
+/* How far nothing can be replaced any more, not even as a part of a unit. */
+static size_t plain_end(const struct redact *r, const struct stretch *s, size_t done)
+{
+	uint64_t end = s->settled;
+
+	if (r->count > 0 && r->regions[0].start < end)
+		end = r->regions[0].start;
+	return unit_start(s->bytes, done, end > r->done ? (size_t)(end - s->base) : done, s->size);
+}
+
 int redact_write(struct redact *r, const struct stretch *s, struct buf *out, uint64_t *counts)
 {
 	size_t written = 0, done, plain;
@@ -128,7 +148,7 @@ int redact_write(struct redact *r, const struct stretch *s, struct buf *out, uin
 	for (; written < r->count; written++) {
 		struct region *g = &r->regions[written];
 
-		if (!s->final && g->start > s->settled)
+		if (!s->final && !is_known(g, s))
 			break;
 		replacements += write_region(r, s, g, out, counts);
 		if (g->end > g->start)
@@ -139,13 +159,7 @@ int redact_write(struct redact *r, const struct stretch *s, struct buf *out, uin
 			(r->count - written) * sizeof(*r->regions));
 	r->count -= written;
 	done = (size_t)(r->done - s->base);
-	plain = s->final ? s->size
-			 : unit_start(s->bytes, done,
-				   s->settled > r->done ? (size_t)(s->settled - s->base) : done,
-				   s->size);
-	if (r->count > 0 && r->regions[0].start < s->base + plain)
-		plain = r->regions[0].start > r->done ? (size_t)(r->regions[0].start - s->base)
-						      : done;
+	plain = s->final ? s->size : plain_end(r, s, done);
 	if (plain > done) {
 		(void)buf_add(out, s->bytes + done, plain - done); /* as above */
 		r->done = s->base + plain;

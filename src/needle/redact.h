@@ -38,6 +38,7 @@ struct stretch {
 	size_t size;
 	uint64_t base;    /* offset of bytes[0]; redact.done lies inside */
 	uint64_t settled; /* no match that is still to come begins before this */
+	uint64_t decided; /* nor ends at or before this */
 	bool final;       /* nothing is held back */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Hunts through bytes and through what they mean.
  *
- * How it works: views form a tree; each decodes its parent's text, piece by piece, and has a hunt of
- * its own. Most texts hold no escapes, so a view is made only when its parent's text has one: until
+ * How it works: views form a tree; each decodes its parent's text, piece by piece, and has a hunt
+ * of its own. Most texts hold no escapes, so a view is made only when its parent's text has one: until
  * then both are the same, and the new view begins where its parent's hunt stands. For the same
  * reason a view that decodes the same way from the grandparent, if there is one by then, is copied
  * to become its child: text without escapes decodes to itself. When all hunts stand at the same
@@ -18,22 +18,24 @@
 
 #include "ground/base/own.h"
 
-#define CHUNK_BYTES 2048u
+#define CHUNK_BYTES 1024u
 #define KNOTS_KEPT  256u
 
 static const struct {
 	enum view_name parent;
 	enum decoding decoding;
+	/* by decoding; VIEW_BYTES: none */
+	enum view_name children[DECODE_NOTHING];
 } views[VIEW_COUNT] = {
-	[VIEW_BYTES] = {VIEW_COUNT, DECODE_NOTHING},
-	[VIEW_E] = {VIEW_BYTES, DECODE_ESCAPES},
-	[VIEW_P] = {VIEW_BYTES, DECODE_PERCENT},
-	[VIEW_EE] = {VIEW_E, DECODE_ESCAPES},
-	[VIEW_EP] = {VIEW_E, DECODE_PERCENT},
-	[VIEW_PE] = {VIEW_P, DECODE_ESCAPES},
-	[VIEW_PP] = {VIEW_P, DECODE_PERCENT},
-	[VIEW_EEE] = {VIEW_EE, DECODE_ESCAPES},
-	[VIEW_EEP] = {VIEW_EE, DECODE_PERCENT},
+	[VIEW_BYTES] = {VIEW_BYTES, DECODE_NOTHING, {VIEW_E, VIEW_P}},
+	[VIEW_E] = {VIEW_BYTES, DECODE_ESCAPES, {VIEW_EE, VIEW_EP}},
+	[VIEW_P] = {VIEW_BYTES, DECODE_PERCENT, {VIEW_PE, VIEW_PP}},
+	[VIEW_EE] = {VIEW_E, DECODE_ESCAPES, {VIEW_EEE, VIEW_EEP}},
+	[VIEW_EP] = {VIEW_E, DECODE_PERCENT, {VIEW_BYTES, VIEW_BYTES}},
+	[VIEW_PE] = {VIEW_P, DECODE_ESCAPES, {VIEW_BYTES, VIEW_BYTES}},
+	[VIEW_PP] = {VIEW_P, DECODE_PERCENT, {VIEW_BYTES, VIEW_BYTES}},
+	[VIEW_EEE] = {VIEW_EE, DECODE_ESCAPES, {VIEW_BYTES, VIEW_BYTES}},
+	[VIEW_EEP] = {VIEW_EE, DECODE_PERCENT, {VIEW_BYTES, VIEW_BYTES}},
 };
 
 struct feeding {
@@ -46,14 +48,6 @@ struct view_sink {
 	const struct feeding *feeding;
 	const struct view *view;
 };
-
-static enum view_name child_of(enum view_name parent, enum decoding d)
-{
-	for (enum view_name v = VIEW_E; v < VIEW_COUNT; v++)
-		if (views[v].parent == parent && views[v].decoding == d)
-			return v;
-	return VIEW_COUNT;
-}
 
 static const struct view *view_of(const struct scan *s, enum view_name name)
 {
@@ -143,9 +137,9 @@ static int copy_below(struct scan *s, enum view_name to, enum view_name from)
 	int r = 0;
 
 	for (enum decoding d = DECODE_ESCAPES; d < DECODE_NOTHING && r == 0; d++) {
-		enum view_name child = child_of(to, d), alike = child_of(from, d);
+		enum view_name child = views[to].children[d], alike = views[from].children[d];
 
-		if (child == VIEW_COUNT || alike == VIEW_COUNT || alike == to ||
+		if (child == VIEW_BYTES || alike == VIEW_BYTES || alike == to ||
 			s->decoded[alike] == NULL)
 			continue;
 		r = copy_decoding(s, child, s->decoded[alike]);
@@ -189,8 +183,8 @@ static uint64_t view_settled(const struct scan *s, const struct view *v)
 
 	settled = other < settled ? other : settled;
 	for (enum decoding d = DECODE_ESCAPES; d < DECODE_NOTHING && s->decoded_count > 0; d++) {
-		enum view_name child = child_of(v->name, d);
-		const struct view *c = child < VIEW_COUNT ? s->decoded[child] : NULL;
+		enum view_name child = views[v->name].children[d];
+		const struct view *c = s->decoded[child];
 
 		if (c == NULL)
 			continue;
@@ -220,9 +214,9 @@ static int look(const struct feeding *f, struct view *v, const uint8_t *bytes, s
 	int r = 0;
 
 	for (enum decoding d = DECODE_ESCAPES; d < DECODE_NOTHING && r == 0; d++) {
-		enum view_name child = child_of(v->name, d);
+		enum view_name child = views[v->name].children[d];
 
-		if (child != VIEW_COUNT && f->scan->decoded[child] == NULL &&
+		if (child != VIEW_BYTES && f->scan->decoded[child] == NULL &&
 			decode_matters(d, bytes, size))
 			r = begin_view(f->scan, child);
 	}
@@ -232,9 +226,9 @@ static int look(const struct feeding *f, struct view *v, const uint8_t *bytes, s
 		r = hunt_feed(&v->hunt, bytes, size, report, &sink);
 	for (enum decoding d = DECODE_ESCAPES;
 		d < DECODE_NOTHING && r == 0 && f->scan->decoded_count > 0; d++) {
-		enum view_name child = child_of(v->name, d);
+		enum view_name child = views[v->name].children[d];
 
-		if (child != VIEW_COUNT && f->scan->decoded[child] != NULL)
+		if (child != VIEW_BYTES && f->scan->decoded[child] != NULL)
 			r = decode(f, f->scan->decoded[child], at, bytes, size);
 	}
 	return r;
@@ -360,13 +354,17 @@ static int decode(
 	return r;
 }
 
+/* Does it go on from here as the bytes themselves do, what has begun included? */
 static bool is_even(const struct scan *s, const struct view *v)
 {
-	return v->pending_bytes == 0 && v->hunt.trail_count == 0 && v->lines.joined == NULL &&
+	struct match begun = {hunt_settled(&v->hunt), v->hunt.at, 0};
+
+	map_match(s, v, &begun);
+	return begun.start == hunt_settled(&s->bytes.hunt) && v->pending_bytes == 0 &&
+	       v->hunt.trail_count == 0 && v->lines.joined == NULL &&
 	       v->hunt.state == s->bytes.hunt.state && v->lines.run == s->bytes.lines.run;
 }
 
-/* Do all views go on from here as the bytes themselves do? */
 static bool all_even(const struct scan *s)
 {
 	if (!is_even(s, &s->bytes))
@@ -396,6 +394,23 @@ int scan_feed(
 uint64_t scan_settled(const struct scan *s)
 {
 	return view_settled(s, &s->bytes);
+}
+
+uint64_t scan_decided(const struct scan *s)
+{
+	uint64_t decided = s->bytes.hunt.at;
+
+	for (enum view_name name = VIEW_E; name < VIEW_COUNT && s->decoded_count > 0; name++) {
+		const struct view *v = s->decoded[name];
+		struct match m;
+
+		if (v == NULL || v->pending_bytes == 0)
+			continue;
+		m = (struct match){v->hunt.at, v->hunt.at, 0};
+		map_match(s, v, &m);
+		decided = m.start < decided ? m.start : decided;
+	}
+	return decided;
 }
 
 bool scan_telling(const struct scan *s, struct match *ret)

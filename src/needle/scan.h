@@ -45,7 +45,9 @@ void scan_done(struct scan *s);
 /* 0, what on_match returned, or -ENOMEM. */
 int scan_feed(
 	struct scan *s, const uint8_t *bytes, size_t size, hunt_on_match on_match, void *context);
+/* No match that is still to come begins before the one, or ends at or before the other. */
 uint64_t scan_settled(const struct scan *s);
+uint64_t scan_decided(const struct scan *s);
 /* As hunt_telling(), of all views. */
 bool scan_telling(const struct scan *s, struct match *ret);
 

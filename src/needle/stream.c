@@ -46,7 +46,8 @@ static int write_out(struct needle_stream *s, const uint8_t *bytes, size_t size,
 	struct buf *out, uint64_t *counts)
 {
 	uint64_t base = s->redact.done;
-	struct stretch all = {bytes, size, base, scan_settled(&s->scan), final};
+	struct stretch all = {
+		bytes, size, base, scan_settled(&s->scan), scan_decided(&s->scan), final};
 	int replacements = redact_write(&s->redact, &all, out, counts);
 	size_t written = (size_t)(s->redact.done - base), left = size - written;
 
@@ -68,7 +69,7 @@ static int on_match(void *stream, const struct match *m)
 {
 	struct needle_stream *s = stream;
 
-	if (m->start < s->given_up)
+	if (m->start < s->given_up && m->end > s->given_up)
 		s->split[m->secret / 64] |= UINT64_C(1) << (m->secret % 64);
 	return redact_add(&s->redact, m);
 }
@@ -171,7 +172,8 @@ static int note_crossing(void *context, const struct match *m)
 {
 	struct needle_seam *s = context;
 
-	if (m->start < s->piece)
+	/* what a view finds late has been found before */
+	if (m->start < s->piece && m->end > s->piece)
 		s->seen[m->secret / 64] |= UINT64_C(1) << (m->secret % 64);
 	return 0;
 }

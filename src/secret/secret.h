@@ -18,11 +18,12 @@
  *
  * The engine only checks that a reference exists; a steward reads values, into locked memory. */
 
-/* Is the reference well formed and is something there, of least_bytes or more? No value is kept.
- * Errors name the variable or path, never a value: -EINVAL the form, no regular file, or too short a
- * value; -ENOENT nothing there, or it is
- * empty; -EACCES readable by others or another user's; -E2BIG over 16 KiB; -ENOTSUP a source that
- * is not built yet; whatever open(2) says. */
+/* Is the reference well formed and is a value there, of least_bytes to 16 KiB? Of it only the
+ * size and a final newline are looked at; nothing of it is kept. Errors name the variable or path,
+ * never a value: -EINVAL the form, no regular file, or too short a value; -ENOENT nothing there, or
+ * it is empty; -EACCES readable by others or another user's; -E2BIG over 16 KiB; -ENOTSUP a source
+ * that is not built yet; whatever open(2) says. What is refused for its size here would later be
+ * refused with the same words, by secret_set_read() or needle_new(). */
 int secret_check(const char *reference, size_t least_bytes, struct err *err);
 
 /* A set of named values in memory that is locked and left out of core files. */

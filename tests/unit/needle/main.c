@@ -13,5 +13,6 @@ int main(void)
 	failed += test_stream();
 	failed += test_payload();
 	failed += test_limits();
+	failed += test_views();
 	return failed;
 }

@@ -3,6 +3,7 @@
 
 #include "tests.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "ground/base/own.h"
@@ -27,7 +28,7 @@ static int through(const struct needle *n, const struct buf *text, const size_t 
 
 		r = needle_stream_write(s, bytes + done, end - done, out, counts);
 		assert_true(r >= 0);
-		assert_true(needle_stream_held(s) <= needle_longest(n) - 1 + 12);
+		assert_true(needle_stream_held(s) <= NEEDLE_HOLD_MAX);
 		total += r;
 		done = end;
 	}
@@ -87,7 +88,7 @@ static void byte_by_byte(void **state)
 	(void)state;
 	buf_init(&text, 4096);
 	(void)buf_add_text(&text, "abc\"efgh/jklmno\xc3\xa9p\\\\abc\"efgh/jkabc\"efgh/jk"
-				  "abc%22efgh%2fjk 616263226566..6162632265666768");
+				  "abc%22efgh%2fjk 616263226566..6162632265666768.");
 	assert_true(text.len < 256);
 	for (size_t i = 0; i < text.len; i++)
 		cuts[i] = i + 1;
@@ -126,6 +127,7 @@ static void random_cuts(void **state)
 
 			buf_init(&text, 1 << 16);
 			random_text(&o, &seed, alphabet, &text);
+			(void)buf_add_char(&text, '~'); /* goes on with nothing */
 			while (count < 64 && at < text.len) {
 				at += random_below(&seed, 12);
 				cuts[count++] = at < text.len ? at : text.len;
@@ -164,29 +166,138 @@ static void holds_no_more_than_needed(void **state)
 	needle_free(n);
 }
 
-static void split_by_flush(void **state)
+/* One secret in two writes with a flush between them; then a third one. */
+struct drip {
+	const char *first, *flushed; /* and all that is written by then */
+	const char *second, *written;
+	uint64_t count, splits;
+};
+
+static void try_drip(const struct needle *n, const struct drip *d)
 {
-	static const struct needle_secret secret = {"A", "abcdefgh12345678abcdefgh12345678!", 33};
 	autodone(buf_done) struct buf out;
 	uint64_t counts[1] = {0};
+	struct needle_stream *s = needle_stream_new(n);
+
+	buf_init(&out, 4096);
+	assert_true(needle_stream_write(s, d->first, strlen(d->first), &out, counts) >= 0);
+	assert_true(needle_stream_flush(s, &out, counts) >= 0);
+	assert_int_equal(needle_stream_held(s), 0);
+	assert_string_equal(buf_text(&out), d->flushed);
+	assert_int_equal(needle_stream_flush(s, &out, counts), 0);
+	assert_true(needle_stream_write(s, d->second, strlen(d->second), &out, counts) >= 0);
+	assert_string_equal(buf_text(&out), d->written);
+	assert_int_equal(counts[0], d->count);
+	assert_int_equal(needle_stream_splits(s), d->splits);
+	/* what comes after is as ever */
+	assert_int_equal(
+		needle_stream_write(s, "; abcdefgh12345678ABCDEFGH!;", 28, &out, counts), 1);
+	assert_int_equal(counts[0], d->count + 1);
+	assert_int_equal(needle_stream_splits(s), d->splits);
+	needle_stream_free(s);
+}
+
+/* The beginning of a secret that is given up is plain only while it gives little away. */
+static void given_up(void **state)
+{
+	static const struct needle_secret secret = {"A", "abcdefgh12345678ABCDEFGH!", 25};
+	static const struct drip drips[] = {
+		/* 7 bytes: as they are, and the rest is known to be one */
+		{"-abcdefg", "-abcdefg", "h12345678ABCDEFGH!-", "-abcdefg[redacted:A]-", 1, 1},
+		{"-abcdefg", "-abcdefg", "hello-", "-abcdefghello-", 0, 0},
+		/* 8 and more: replaced, and the rest goes too, if it comes */
+		{"-abcdefgh", "-[redacted:A]", "12345678ABCDEFGH!-", "-[redacted:A]-", 1, 0},
+		{"-abcdefgh12345678ABCDEFGH", "-[redacted:A]", "!-", "-[redacted:A]-", 1, 0},
+		{"-abcdefgh", "-[redacted:A]", "ello-", "-[redacted:A]ello-", 1, 0},
+		{"-abcdefgh1", "-[redacted:A]", "234abcdefgh-", "-[redacted:A]234abcdefgh-", 1, 0},
+		/* in other forms */
+		{"6162636465666768", "[redacted:A]", "313233343536373841424344454647482100",
+			"[redacted:A]00", 1, 0},
+		{"61626364656667", "61626364656667", "68313233343536373841424344454647482100",
+			"61626364656667[redacted:A]00", 1, 1},
+		{"YWJjZGVmZ2", "YWJjZGVmZ2", "gxMjM0NTY3OEFCQ0RFRkdIIQ", "YWJjZGVmZ2[redacted:A]Q",
+			1, 1},
+		{"YWJjZGVmZ2g", "[redacted:A]", "xMjM0NTY3OEFCQ0RFRkdIIQ", "[redacted:A]Q", 1, 0},
+		{"\"abc\\u0064efgh", "\"[redacted:A]", "12345678ABCDEFG\\u0048!\"",
+			"\"[redacted:A]\"", 1, 0},
+		{"\"abc\\u0064efgh\\u003", "\"[redacted:A]", "12345678ABCDEFGH!\"",
+			"\"[redacted:A]\"", 1, 0},
+		{"abc%64efgh1", "[redacted:A]", "2345678ABCDEFGH!.", "[redacted:A].", 1, 0},
+	};
+	struct needle *n = NULL;
+
+	(void)state;
+	assert_int_equal(needle_new(&secret, 1, &n, NULL), 0);
+	for (size_t i = 0; i < array_count(drips); i++)
+		try_drip(n, &drips[i]);
+	needle_free(n);
+	needle_stream_free(NULL);
+}
+
+/* Byte by byte with a flush after each: seven bytes come through, whatever the form. */
+static void flushed_at_every_byte(void **state)
+{
+	static const struct needle_secret secret = {"A", "abcdefgh12345678ABCDEFGH!", 25};
+	static const struct {
+		const char *text, *out;
+	} rows[] = {
+		{"abcdefgh12345678ABCDEFGH!.", "abcdefg[redacted:A]."},
+		{"6162636465666768313233343536373841424344454647482100",
+			"616263646566676[redacted:A]00"},
+		{"\\u0061bcdefgh12345678\\u0041BCDEFGH!.", "\\u0061bcdefg[redacted:A]."},
+	};
+	struct needle *n = NULL;
+
+	(void)state;
+	assert_int_equal(needle_new(&secret, 1, &n, NULL), 0);
+	for (size_t i = 0; i < array_count(rows); i++) {
+		struct needle_stream *s = needle_stream_new(n);
+		autodone(buf_done) struct buf out;
+		uint64_t counts[1] = {0};
+
+		buf_init(&out, 4096);
+		for (size_t k = 0; k < strlen(rows[i].text); k++) {
+			assert_true(needle_stream_write(s, rows[i].text + k, 1, &out, counts) >= 0);
+			assert_true(needle_stream_flush(s, &out, counts) >= 0);
+		}
+		assert_string_equal(buf_text(&out), rows[i].out);
+		assert_int_equal(counts[0], 1);
+		assert_int_equal(needle_stream_splits(s), 1);
+		needle_stream_free(s);
+	}
+	needle_free(n);
+}
+
+/* More than a stream may hold is given up at once, and not plain either. */
+static void holds_no_more_than_the_most(void **state)
+{
+	static char value[NEEDLE_SECRET_MAX];
+	const struct needle_secret secret = {"A", value, sizeof(value)};
+	autodone(buf_done) struct buf out;
+	uint64_t seed = 5, counts[1] = {0};
 	struct needle *n = NULL;
 	struct needle_stream *s;
 
 	(void)state;
-	buf_init(&out, 4096);
+	for (size_t i = 0; i < sizeof(value); i++)
+		value[i] = (char)('a' + random_below(&seed, 26));
+	buf_init(&out, 1 << 20);
 	assert_int_equal(needle_new(&secret, 1, &n, NULL), 0);
 	s = needle_stream_new(n);
-	assert_int_equal(needle_stream_write(s, "-abcdefgh12345678abc", 20, &out, counts), 0);
-	assert_int_equal(needle_stream_held(s), 19);
-	assert_int_equal(needle_stream_flush(s, &out, counts), 0);
-	assert_string_equal(buf_text(&out), "-abcdefgh12345678abc");
-	assert_int_equal(needle_stream_flush(s, &out, counts), 0);
-	assert_int_equal(needle_stream_write(s, "defgh12345678!-", 15, &out, counts), 1);
-	assert_string_equal(buf_text(&out), "-abcdefgh12345678abc[redacted:A]-");
+	for (size_t i = 0; i < sizeof(value); i++) {
+		char text[64];
+		int size = snprintf(text, sizeof(text), "\\u005cu%04x\\u005cu%04x",
+			(unsigned)"0123456789abcdef"[value[i] >> 4],
+			(unsigned)"0123456789abcdef"[value[i] & 15]);
+
+		assert_true(needle_stream_write(s, text, (size_t)size, &out, counts) >= 0);
+		assert_true(needle_stream_held(s) <= NEEDLE_HOLD_MAX);
+	}
+	assert_int_equal(needle_stream_write(s, ".", 1, &out, counts), 0);
+	assert_string_equal(buf_text(&out), "[redacted:A].");
 	assert_int_equal(counts[0], 1);
 	needle_stream_free(s);
 	needle_free(n);
-	needle_stream_free(NULL);
 }
 
 static void seams(void **state)
@@ -235,7 +346,9 @@ int test_stream(void)
 		cmocka_unit_test(byte_by_byte),
 		cmocka_unit_test(random_cuts),
 		cmocka_unit_test(holds_no_more_than_needed),
-		cmocka_unit_test(split_by_flush),
+		cmocka_unit_test(given_up),
+		cmocka_unit_test(flushed_at_every_byte),
+		cmocka_unit_test(holds_no_more_than_the_most),
 		cmocka_unit_test(seams),
 		cmocka_unit_test(seam_over_many_pieces),
 	};

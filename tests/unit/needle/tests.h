@@ -14,5 +14,6 @@ int test_redact(void);
 int test_stream(void);
 int test_payload(void);
 int test_limits(void);
+int test_views(void);
 
 #endif

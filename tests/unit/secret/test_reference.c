@@ -26,8 +26,8 @@ static int make_directory(void **state)
 
 static int remove_directory(void **state)
 {
-	static const char *const names[] = {
-		"good", "group", "others", "link", "fifo", "empty", "big", "foreign", "most"};
+	static const char *const names[] = {"good", "group", "others", "link", "fifo", "empty",
+		"big", "foreign", "most", "line", "over", "over_line"};
 
 	(void)state;
 	for (size_t i = 0; i < array_count(names); i++) {
@@ -128,7 +128,12 @@ static void files(void **state)
 	put_file("group", "value\n", 6, 0640);
 	put_file("others", "value\n", 6, 0604);
 	put_file("empty", "", 0, 0600);
+	big[sizeof(big) - 2] = '\n'; /* cut, so the value is the longest there can be */
 	put_file("most", big, sizeof(big) - 1, 0400);
+	put_file("over_line", big, sizeof(big), 0600);
+	big[sizeof(big) - 2] = 'x';
+	put_file("over", big, sizeof(big) - 1, 0600);
+	put_file("line", "\n", 1, 0600);
 	put_file("big", big, sizeof(big), 0600);
 	assert_int_equal(symlink("good", link), 0);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
@@ -140,6 +145,9 @@ static void files(void **state)
 		"has mode 0604, so others can reach it: chmod 600 it first");
 	expect("file:", "empty", ENOENT, "is empty");
 	expect("file:", "big", E2BIG, "is longer than 16384 bytes");
+	expect("file:", "over", E2BIG, "is longer than 16384 bytes");
+	expect("file:", "over_line", E2BIG, "is longer than 16384 bytes");
+	expect("file:", "line", ENOENT, "is empty");
 	expect("file:", "link", EINVAL, "is a symbolic link: name the file itself");
 	expect("file:", "fifo", EINVAL, "is not a regular file");
 }
@@ -165,7 +173,8 @@ static void what_is_too_short(void **state)
 		assert_int_equal(fclose(f), 0);
 		assert_int_equal(secret_check(file, /* least_bytes= */ 8, &err), -table[i].code);
 		if (table[i].code != 0)
-			assert_string_equal(err.text, "it is shorter than 8 bytes");
+			assert_string_equal(err.text,
+				"it is shorter than 8 bytes: it would be found by chance");
 		if (strchr(table[i].text, '\n') != NULL)
 			continue;
 		assert_int_equal(setenv("UNIT_SECRET_A", table[i].text, 1), 0);
