@@ -49,9 +49,20 @@ static uint64_t redactions_of(const struct attempt *a, size_t which)
 	return count;
 }
 
+/* Secrets that lay across two events, or across what a pause had already given up of a stream. */
+static uint64_t splits_of(const struct attempt *a)
+{
+	uint64_t splits = a->splits;
+
+	for (size_t i = 0; i < STREAM_COUNT; i++)
+		if (a->streams[i].needle != NULL)
+			splits += needle_stream_splits(a->streams[i].needle);
+	return splits;
+}
+
 static void record_redactions(struct attempt *a)
 {
-	uint64_t total = a->splits;
+	uint64_t splits = splits_of(a), total = splits;
 	struct json_writer w;
 	struct buf out;
 
@@ -73,7 +84,7 @@ static void record_redactions(struct attempt *a)
 			json_pair_uint(&w, needle_secret_name(a->needle, i), count);
 	}
 	json_object_close(&w);
-	json_pair_uint(&w, "split", a->splits);
+	json_pair_uint(&w, "split", splits);
 	json_object_close(&w);
 	note_plain(a, EVENT_REDACTED, buf_text(&out), out.len);
 	buf_done(&out);

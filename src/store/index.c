@@ -118,7 +118,7 @@ int index_statement(
 
 int index_run_statement(struct index *x, enum index_statement which, struct err *err)
 {
-	sqlite3_stmt *statement;
+	sqlite3_stmt *statement = NULL;
 	int code, r;
 
 	r = index_statement(x, which, &statement, err);
