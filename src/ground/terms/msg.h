@@ -25,7 +25,6 @@
 		   "struct msg_settled")                                                            \
 	X(ROW_ARTIFACT, "value[0] bytes; payload: struct msg_artifact, then the path")              \
 	X(CANCEL, "value[0] enum cancel_reason; towards the steward and on to the warden")          \
-	X(FAILED, "the steward could not start; payload: struct err")                               \
 	/* steward → warden */                                                                    \
 	X(FDS, "value[0] enum session_kind; fds: standard input, output, error of the box; "        \
 	       "payload: struct msg_session")                                                       \
@@ -39,9 +38,7 @@
 	X(ARTIFACT, "payload: a path the harness declared, bytes as they came")                     \
 	X(RESULT, "value[0] outcome by the harness's own word; the harness should exit now")        \
 	X(BROKE, "value[0] outcome, value[1] offset; payload: sentence: stop the harness")          \
-	X(DONE, "payload: struct msg_done; the warden has nothing more to say")                     \
-	/* nursery → engine */                                                                    \
-	X(CHILD, "value[0] pid, value[1] wait status of a steward that ended")
+	X(DONE, "payload: struct msg_done; the warden has nothing more to say")
 
 enum msg_type {
 	MSG_NONE,
